@@ -1,0 +1,1 @@
+"""Forgets: captures in, a corpus of integers out; never writes text."""

@@ -1,0 +1,1 @@
+"""Words between rooms: the records, their files and formats, block and graph arithmetic, tokenizers."""

@@ -1,0 +1,1 @@
+"""The capture store: append-only compressed segments of request and response records."""

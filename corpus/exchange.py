@@ -1,0 +1,106 @@
+"""Captures: what the proxy heard, one request and at most one response per exchange.
+
+These records are private: they hold bodies byte for byte and ids as the client sent them. Two records per exchange are
+stored, the request when its body is complete, the response when it ended for whatever reason, so a crash in between
+leaves a request without a response and never silence. Times are Unix microseconds.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Literal
+
+from wire.api import Api
+from wire.usage import Usage
+
+End = Literal[
+    "complete",
+    "client_abort",
+    "upstream_reset",
+    "upstream_refused",
+    "tls_failed",
+    "timeout",
+    "sse_error",
+    "proxy_shutdown",
+    "unknown",
+]
+Purpose = Literal[
+    "turn",
+    "title",
+    "side_question",
+    "compaction",
+    "classifier",
+    "web_search",
+    "web_fetch",
+    "count_tokens",
+    "prewarm",
+    "memory",
+    "review",
+    "guardian",
+    "hook",
+    "probe",
+    "other",
+]
+AgentKind = Literal["main", "subagent", "workflow", "fork", "side", "hook"]
+
+Headers = tuple[tuple[str, str], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Identity:
+    """Who sent a request and what for, as far as headers and body tell. Ids are the client's own strings."""
+
+    session_id: str | None = None
+    agent_id: str | None = None  # None: the main agent
+    parent_agent_id: str | None = None  # None: child of main, or main itself
+    agent_name: str | None = None  # Codex: path of task names, "/root/alpha"; used to link spawn calls to children
+    agent_kind: AgentKind = "main"
+    purpose: Purpose = "other"
+    turn_id: str | None = None
+    harness: str | None = None  # "claude-code", "codex", ...
+    harness_version: str | None = None
+    model: str | None = None
+    stream: bool | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class RequestRecord:
+    exchange_id: str  # made by the proxy, unique, sorts by time
+    t_request_us: int  # request head heard
+    t_body_us: int  # body complete
+    method: str
+    path: str  # with query; values of secret-looking query keys removed
+    api: Api
+    upstream: str  # base URL the request was passed to
+    headers: Headers  # allow-listed names with values; any other name with "<n bytes>" instead of its value
+    identity: Identity
+    retry_of: str | None  # exchange_id of an earlier failed attempt with the same body
+    body: bytes = field(repr=False)  # exactly as on the wire
+
+
+@dataclass(frozen=True, slots=True)
+class ResponseRecord:
+    exchange_id: str
+    end: End
+    status: int | None  # None: no response head came
+    headers: Headers
+    t_headers_us: int | None
+    t_first_byte_us: int | None  # first body byte
+    t_end_us: int
+    chunk_sizes: tuple[int, ...]  # bytes per network read, in order
+    chunk_times_us: tuple[int, ...]  # arrival of each, microseconds after t_request_us
+    usage: Usage | None
+    error: str | None  # the recorder's own words on an abnormal end, content-free
+    body: bytes = field(repr=False)  # exactly as on the wire, truncated where the stream was
+
+
+@dataclass(frozen=True, slots=True)
+class Exchange:
+    """One request with its response; `response` is None when the recorder died before the end."""
+
+    request: RequestRecord
+    response: ResponseRecord | None
+
+    @property
+    def end(self) -> End:
+        return self.response.end if self.response else "unknown"

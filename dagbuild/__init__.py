@@ -1,0 +1,1 @@
+"""Connects: corpus sessions in, spawn / join / auxiliary edges with evidence out."""

@@ -1,0 +1,1 @@
+"""Shows captures, corpora and runs: one HTML file."""

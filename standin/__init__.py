@@ -1,0 +1,1 @@
+"""Plays the outside world: a model API, an inference engine, scripted agents."""
