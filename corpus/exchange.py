@@ -75,6 +75,7 @@ class RequestRecord:
     headers: Headers  # allow-listed names with values; any other name with "<n bytes>" instead of its value
     identity: Identity
     retry_of: str | None  # exchange_id of an earlier failed attempt with the same body
+    body_bytes: int  # length of the body on the wire; known also where `body` was not loaded
     body: bytes = field(repr=False)  # exactly as on the wire
 
 
@@ -91,6 +92,7 @@ class ResponseRecord:
     chunk_times_us: tuple[int, ...]  # arrival of each, microseconds after t_request_us
     usage: Usage | None
     error: str | None  # the recorder's own words on an abnormal end, content-free
+    body_bytes: int  # length of `body`; known also where it was not loaded
     body: bytes = field(repr=False)  # exactly as on the wire, truncated where the stream was
 
 
