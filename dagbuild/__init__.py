@@ -1,1 +1,1 @@
-"""Connects: corpus sessions in, spawn / join / auxiliary edges with evidence out."""
+"""Connects a session's requests: streams, spawns, joins, asides and retries, each edge with its evidence."""

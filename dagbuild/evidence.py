@@ -1,0 +1,65 @@
+"""What links two requests, and how much each kind of link is worth: the two tables that the rest of this room obeys.
+
+Timestamps show order, not cause. A corpus built from captures also knows which answer called which agent and which
+prompt carries whose report; those links win, and time decides only where nothing was heard.
+
+    edge      evidence       the link
+    retry     id             the recorder saw the same body again after a failed attempt
+    sequence  id             both requests carried the same agent id (captures)
+    sequence  prefix         the later prompt begins with blocks that first stood in this stream (imports)
+    sequence  timing         neither; the source only says that both belong to one agent
+    spawn     id             a call whose arguments name an agent that already runs: it is given a new task
+    spawn     tool_result    a call whose result names the new agent
+    spawn     fork           no call heard, but the child is a fork; the parent's request is found by time
+    spawn     timing         the parent's most recent request before the child's first
+    join      notification   a prompt of the parent carries the child's task notification
+    join      agent_message  a prompt of the parent carries the child's message
+    join      tool_result    a prompt of the parent carries the result of the call, and the child was done by then; a
+                             result that comes earlier only acknowledges the launch and joins nothing
+    join      timing         the parent's first request that starts at or after the child's end
+    aux       timing         the most recent earlier request of the agent that the aside serves
+"""
+
+from __future__ import annotations
+
+from typing import Final, Literal
+
+from corpus.exchange import Purpose
+from corpus.session import Evidence
+
+Part = Literal["stream", "leaf", "returns"]
+
+# Strongest first; when two rules find the same edge, the stronger one names it.
+STRENGTH: Final[tuple[Evidence, ...]] = (
+    "id",
+    "tool_result",
+    "notification",
+    "agent_message",
+    "fork",
+    "prefix",
+    "timing",
+)
+
+# What a request is to its conversation: a step of the stream, an aside that nobody waits for (leaf), or an aside whose
+# answer the conversation needs before its next step (returns).
+PARTS: Final[dict[Purpose, Part]] = {
+    "turn": "stream",
+    "compaction": "stream",
+    "review": "stream",
+    "other": "stream",  # unknown: keeping the order is the careful guess
+    "title": "leaf",
+    "side_question": "leaf",
+    "memory": "leaf",
+    "count_tokens": "leaf",
+    "probe": "leaf",
+    "prewarm": "returns",  # the first step reuses the connection's state
+    "classifier": "returns",  # runs while the tool call waits for permission
+    "guardian": "returns",  # likewise
+    "web_search": "returns",  # its answer becomes a tool result
+    "web_fetch": "returns",  # likewise
+    "hook": "returns",  # its verdict decides how the turn goes on
+}
+
+
+def stronger(one: Evidence, other: Evidence) -> Evidence:
+    return min(one, other, key=STRENGTH.index)

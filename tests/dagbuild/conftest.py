@@ -1,0 +1,77 @@
+"""Small sessions for the tests: requests given as (agent, start s, end s), everything else plain."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import pytest
+
+from corpus.exchange import AgentKind, Purpose
+from corpus.session import Agent, Blocks, Request, Session, ToolCall
+
+Step = tuple[int, float, float | None]
+
+
+def _request(number: int, step: Step, **changed: Any) -> Request:
+    agent, start, end = step
+    plain: dict[str, Any] = {
+        "request": number,
+        "agent": agent,
+        "position": number,
+        "purpose": "turn",
+        "api": "anthropic-messages",
+        "stream": True,
+        "model": 0,
+        "t_start_us": round(start * 1e6),
+        "t_first_us": None,
+        "t_end_us": None if end is None else round(end * 1e6),
+        "end": "complete",
+        "status": 200,
+        "retry_of": None,
+        "stop": "",
+        "input_kinds": (),
+        "output_kinds": (),
+        "input_tokens": 64,
+        "output_tokens": 1,
+        "usage": None,
+        "blocks": Blocks(-1, 0, (1,), (1,)),
+        "segments": None,
+    }
+    return Request(**plain | changed)
+
+
+@pytest.fixture(scope="session")
+def make_session() -> Callable[..., Session]:
+    """make(steps, calls, parents={child: parent}, kinds={agent: kind}, purposes/retries={request: ...})."""
+
+    def make(
+        steps: Sequence[Step],
+        calls: Sequence[ToolCall] = (),
+        *,
+        parents: dict[int, int] | None = None,
+        kinds: dict[int, AgentKind] | None = None,
+        purposes: dict[int, Purpose] | None = None,
+        retries: dict[int, int] | None = None,
+        weka: bool = False,
+    ) -> Session:
+        agents = range(max(agent for agent, _, _ in steps) + 1)
+        return Session(
+            session=0,
+            source_format="weka" if weka else "capture",
+            source_dialect="kv-cache-tester" if weka else None,
+            harness=None,
+            harness_version=(),
+            block_size=64,
+            models=("m",),
+            agents=tuple(
+                Agent(a, (parents or {}).get(a), (kinds or {}).get(a, "subagent" if a else "main")) for a in agents
+            ),
+            requests=tuple(
+                _request(n, step, purpose=(purposes or {}).get(n, "turn"), retry_of=(retries or {}).get(n))
+                for n, step in enumerate(steps)
+            ),
+            tool_calls=tuple(calls),
+        )
+
+    return make
