@@ -1,0 +1,26 @@
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from agentreel.console import force_option, note
+from agentreel.source import read_source, source_card
+from corpus.card import Card
+from corpus.formats.weka import write_weka
+from corpus.tables import write_corpus
+
+
+@click.command()
+@click.argument("src")
+@click.argument("dst", type=click.Path(path_type=Path))
+@click.option("--to", "target", type=click.Choice(["corpus", "weka"]), required=True, help="The format of DST.")
+@force_option
+def convert(src: str, dst: Path, target: str, force: bool) -> None:
+    """Convert SRC (a corpus or a WEKA trace) to DST; what the target format can carry is carried without loss."""
+    sessions = read_source(src)
+    if target == "weka":
+        write_weka(dst, sessions, force=force)
+    else:
+        write_corpus(dst, sessions, source_card(src) or Card.of_import(), force=force)
+    note(f"wrote {dst}")

@@ -1,0 +1,19 @@
+from __future__ import annotations
+
+import click
+from rich.console import Console
+
+from agentreel.source import find_session, read_source
+from report.show import render_session, render_sessions
+
+
+@click.command()
+@click.argument("src")
+@click.argument("session", required=False)
+def show(src: str, session: str | None) -> None:
+    """Draw the sessions of SRC as a table, or one SESSION (label or number) as a tree with a text Gantt."""
+    console = Console()
+    if session is None:
+        console.print(render_sessions(read_source(src)))
+    else:
+        console.print(render_session(find_session(src, session), width=console.width))
