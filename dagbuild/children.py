@@ -11,8 +11,9 @@ from collections import defaultdict
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
+from corpus.graph import end_us
 from corpus.session import Edge, Evidence, Request, ToolCall
-from dagbuild.streams import Streams, end_us, first_after, last_ended, most_recent
+from dagbuild.streams import Streams, first_after, last_ended, most_recent
 
 
 @dataclass(slots=True)

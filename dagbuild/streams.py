@@ -14,6 +14,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 
+from corpus.graph import end_us
 from corpus.session import Agent, Edge, EdgeKind, Evidence, Request, Session
 from dagbuild.evidence import PARTS, Part
 
@@ -64,10 +65,6 @@ def split_streams(session: Session) -> Streams:
         else:
             asides.append(Aside(request, _served(agent), returns=part == "returns"))
     return Streams(session, by_agent, asides, _TICK_US.get(session.source_dialect, 0))
-
-
-def end_us(request: Request) -> int:
-    return request.t_start_us if request.t_end_us is None else max(request.t_start_us, request.t_end_us)
 
 
 def last_ended(requests: Sequence[Request], before: Request) -> Request | None:
