@@ -10,6 +10,7 @@ block list is a delta to an earlier request (`corpus.blocks`), its segments like
 
 from __future__ import annotations
 
+import json
 from dataclasses import dataclass
 from typing import Literal
 
@@ -69,7 +70,7 @@ class Agent:
 class Request:
     request: int
     agent: int
-    position: int  # order in the source: top-level order of WEKA entries, order of arrival in a capture
+    position: int  # order in the source: running number of WEKA entries (groups count), order of arrival in a capture
     purpose: Purpose
     api: Api
     stream: bool | None
@@ -141,9 +142,10 @@ class Session:
     requests: tuple[Request, ...]
     tool_calls: tuple[ToolCall, ...] = ()
     edges: tuple[Edge, ...] = ()
-    source: str | None = None  # JSON of what an imported format says about the session; always None from `build`
+    source: str | None = None  # JSON object of what an imported format says, its name under "id"; None from `build`
 
     @property
     def label(self) -> str:
-        """How to name the session to a person: the import's own id where there is one."""
-        raise NotImplementedError
+        """How to name the session to a person: the import's own id where there is one, else counted from 1."""
+        imported = json.loads(self.source).get("id") if self.source else None
+        return imported if isinstance(imported, str) else f"session-{self.session + 1}"

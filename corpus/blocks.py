@@ -1,0 +1,141 @@
+"""Block and segment lists of a session as deltas, and back.
+
+A prompt repeats its history, so each list is stored as "the first `keep` entries of request `base`, then these". `base`
+is the request that introduced the last shared block, found over the whole session and not only in the turn before: a
+sub-agent's sibling, a rewind and a compaction all find their longest prefix, and `base` is always an earlier request.
+
+The longest prefix is found without comparing lists pairwise: every prefix gets a 64-bit key (a running sum of mixed
+(position, id) pairs), known keys map to the request that introduced them, and since a known prefix has known prefixes,
+a binary search finds the longest. Keys may collide; the match is therefore compared before it is used, so an expanded
+list always equals the one that was encoded, whether its ids are chained or not.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from itertools import repeat, takewhile
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from corpus.session import Blocks, Request, Role, Segments
+
+Ids = NDArray[np.int64]
+SegmentList = tuple[tuple[Role, int], ...]
+
+# Multipliers of splitmix64's finaliser (Steele, Lea, Flood 2014) and its golden-ratio step.
+_STEP = np.uint64(0x9E3779B97F4A7C15)
+_MIX_1 = np.uint64(0xBF58476D1CE4E5B9)
+_MIX_2 = np.uint64(0x94D049BB133111EB)
+
+
+def encode_blocks(lists: Iterable[Sequence[int] | NDArray[Any]]) -> list[Blocks]:
+    """One delta a list, in order; ids must fit 64 signed bits (OverflowError)."""
+    known: dict[int, int] = {}  # key of a prefix -> request that introduced it
+    seen: list[Ids] = []
+    encoded: list[Blocks] = []
+    for number, given in enumerate(lists):
+        ids = np.asarray(given, dtype=np.int64)
+        keys = _prefix_keys(ids)
+        keep = _longest_known(keys, known)
+        base = known[int(keys[keep - 1])] if keep else -1
+        if keep and not np.array_equal(seen[base][:keep], ids[:keep]):
+            base, keep = -1, 0
+        known.update(zip(keys[keep:].tolist(), repeat(number)))
+        seen.append(ids)
+        encoded.append(Blocks(base, keep, *_runs(ids[keep:])))
+    return encoded
+
+
+def expand_blocks(blocks: Sequence[Blocks]) -> list[Ids]:
+    """The full list of every request; ValueError when a delta refers to what is not there.
+
+    Requests that repeat a list whole share one array, so treat the arrays as read-only.
+    """
+    expanded: list[Ids] = []
+    for number, delta in enumerate(blocks):
+        if not -1 <= delta.base < number:
+            raise ValueError(f"request {number}: base {delta.base} is no earlier request")
+        available = len(expanded[delta.base]) if delta.base >= 0 else 0
+        if not 0 <= delta.keep <= available:
+            raise ValueError(f"request {number}: keeps {delta.keep} of {available} blocks")
+        expanded.append(_expand(delta, expanded))
+    return expanded
+
+
+def count_blocks(blocks: Blocks) -> int:
+    """Length of the full list, without expanding it."""
+    return blocks.keep + sum(blocks.run_len)
+
+
+def encode_segments(lists: Iterable[Sequence[tuple[Role, int]]], blocks: Sequence[Blocks]) -> list[Segments]:
+    """Segment deltas against the same `base` as the blocks; `lists` and `blocks` are parallel."""
+    seen: list[Sequence[tuple[Role, int]]] = []
+    encoded: list[Segments] = []
+    for segments, delta in zip(lists, blocks, strict=True):
+        before = seen[delta.base] if delta.base >= 0 else ()
+        keep = sum(1 for _ in takewhile(_equal, zip(before, segments, strict=False)))
+        rest = segments[keep:]
+        encoded.append(Segments(keep, tuple(role for role, _ in rest), tuple(tokens for _, tokens in rest)))
+        seen.append(segments)
+    return encoded
+
+
+def expand_segments(requests: Sequence[Request]) -> list[SegmentList]:
+    """The (role, tokens) list of every request of a session, empty where the source has no boundaries."""
+    expanded: list[SegmentList] = []
+    for request in requests:
+        delta, base = request.segments, request.blocks.base
+        if delta is None:
+            expanded.append(())
+            continue
+        kept = expanded[base][: delta.keep] if base >= 0 else ()
+        if len(kept) != delta.keep:
+            raise ValueError(f"request {request.request}: keeps {delta.keep} of {len(kept)} segments")
+        expanded.append(kept + tuple(zip(delta.roles, delta.tokens, strict=True)))
+    return expanded
+
+
+def _prefix_keys(ids: Ids) -> NDArray[np.uint64]:
+    mixed = ids.astype(np.uint64) * _MIX_2 + np.arange(1, len(ids) + 1, dtype=np.uint64) * _STEP
+    mixed ^= mixed >> np.uint64(30)
+    mixed *= _MIX_1
+    mixed ^= mixed >> np.uint64(27)
+    mixed *= _MIX_2
+    mixed ^= mixed >> np.uint64(31)
+    return np.cumsum(mixed, dtype=np.uint64)
+
+
+def _longest_known(keys: NDArray[np.uint64], known: dict[int, int]) -> int:
+    low, high = 0, len(keys)
+    while low < high:
+        middle = (low + high + 1) // 2
+        if int(keys[middle - 1]) in known:
+            low = middle
+        else:
+            high = middle - 1
+    return low
+
+
+def _runs(ids: Ids) -> tuple[tuple[int, ...], tuple[int, ...]]:
+    if len(ids) == 0:
+        return (), ()
+    starts = np.concatenate(([0], np.flatnonzero(np.diff(ids) != 1) + 1))
+    lengths = np.diff(np.concatenate((starts, [len(ids)])))
+    return tuple(ids[starts].tolist()), tuple(lengths.tolist())
+
+
+def _expand(delta: Blocks, expanded: Sequence[Ids]) -> Ids:
+    parts = [expanded[delta.base][: delta.keep]] if delta.keep else []
+    parts += [
+        np.arange(start, start + length, dtype=np.int64)
+        for start, length in zip(delta.run_start, delta.run_len, strict=True)
+    ]
+    if not parts:
+        return np.empty(0, dtype=np.int64)
+    return parts[0] if len(parts) == 1 else np.concatenate(parts)
+
+
+def _equal(pair: tuple[tuple[Role, int], tuple[Role, int]]) -> bool:
+    return pair[0] == pair[1]
