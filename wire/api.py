@@ -12,10 +12,10 @@ Api = Literal["anthropic-messages", "openai-responses", "openai-responses-ws", "
 
 # (method, end of the path without query) -> api
 _ROUTES: Final[tuple[tuple[str, str, Api], ...]] = (
-    ("POST", "/messages", "anthropic-messages"),
-    ("POST", "/messages/count_tokens", "anthropic-messages"),
+    ("POST", "/v1/messages", "anthropic-messages"),
+    ("POST", "/v1/messages/count_tokens", "anthropic-messages"),
     ("POST", "/responses", "openai-responses"),
-    ("GET", "/responses", "openai-responses-ws"),
+    ("GET", "/responses", "openai-responses-ws"),  # the upgrade request
     ("POST", "/chat/completions", "openai-chat"),
 )
 
