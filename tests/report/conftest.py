@@ -1,0 +1,75 @@
+"""Small sessions for the tests: requests as (agent, start s, end s), prompts as block lists, all else plain."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import pytest
+
+from corpus.blocks import encode_blocks
+from corpus.session import Agent, Request, Session
+
+Step = tuple[int, float, float | None]  # agent, start s, end s
+
+
+def _request(number: int, step: Step, **changed: Any) -> Request:
+    agent, start, end = step
+    plain: dict[str, Any] = {
+        "request": number,
+        "agent": agent,
+        "position": number,
+        "purpose": "turn",
+        "api": "anthropic-messages",
+        "stream": True,
+        "model": 0,
+        "t_start_us": round(start * 1e6),
+        "t_first_us": None,
+        "t_end_us": None if end is None else round(end * 1e6),
+        "end": "complete",
+        "status": 200,
+        "retry_of": None,
+        "stop": "",
+        "input_kinds": (),
+        "output_kinds": (),
+        "output_tokens": 1,
+        "usage": None,
+        "segments": None,
+    }
+    return Request(**plain | changed)
+
+
+@pytest.fixture(scope="session")
+def make_session() -> Callable[..., Session]:
+    """make(steps, {request: {field: value}}, prompts=block lists, **session fields): 64-token blocks."""
+
+    def make(
+        steps: Sequence[Step],
+        changes: Mapping[int, dict[str, Any]] | None = None,
+        *,
+        prompts: Sequence[Sequence[int]] | None = None,
+        **changed: Any,
+    ) -> Session:
+        lists = prompts or [[1]] * len(steps)
+        blocks = encode_blocks(lists)
+        requests = tuple(
+            _request(n, step, **{"blocks": blocks[n], "input_tokens": 64 * len(lists[n])} | (changes or {}).get(n, {}))
+            for n, step in enumerate(steps)
+        )
+        agents = tuple(
+            Agent(a, 0 if a else None, "subagent" if a else "main") for a in range(max(s[0] for s in steps) + 1)
+        )
+        plain: dict[str, Any] = {
+            "session": 0,
+            "source_format": "capture",
+            "source_dialect": None,
+            "harness": "claude-code",
+            "harness_version": (2, 1),
+            "block_size": 64,
+            "models": ("m", "n"),
+            "agents": agents,
+            "requests": requests,
+        }
+        return Session(**plain | changed)
+
+    return make
