@@ -1,0 +1,179 @@
+"""WEKA traces as files: one JSON object a session, in a `.json` file, one a line in `.jsonl`, or a folder of either.
+
+What the objects mean is in `weka_reader`, what they may hold in `weka_shape`, what is lost when a captured session
+becomes one in `weka_export`.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+import orjson
+
+from corpus.card import CARD_NAME
+from corpus.errors import InputError
+from corpus.formats.weka_reader import session_from_weka
+from corpus.formats.weka_writer import session_to_weka
+from corpus.output import written_aside
+from corpus.session import Session
+
+__all__ = ["Written", "is_weka", "read_weka", "session_from_weka", "session_to_weka", "write_weka"]
+
+_SUFFIXES: Final = (".json", ".jsonl")
+_SNIFFED_BYTES: Final = 65536
+_UNSAFE: Final = re.compile(r"[^A-Za-z0-9._-]+")
+
+
+@dataclass(frozen=True, slots=True)
+class Written:
+    """What `write_weka` wrote, and what WEKA has no place for."""
+
+    sessions: int
+    requests: int
+    left_out_sessions: int  # nothing in them generated anything
+    left_out_requests: int  # failed, or generating nothing; those of left out sessions included
+
+
+def is_weka(path: Path) -> bool:
+    """Whether a file, or any file of a folder, looks like a WEKA trace; it may still be broken."""
+    if path.is_dir():
+        return not (path / CARD_NAME).exists() and any(map(_looks_like_weka, _files_of(path)))
+    return path.is_file() and path.suffix in _SUFFIXES and _looks_like_weka(path)
+
+
+def read_weka(path: Path) -> Iterator[Session]:
+    """Sessions numbered from 0, files of a folder by name; InputError names file, line or JSON place."""
+    names: dict[str, str] = {}
+    for number, (where, found) in enumerate(_objects(path)):
+        session = session_from_weka(found, where, number)
+        if session.label in names:
+            problem = f"{session.label!r} is already the id of {names[session.label]}"
+            raise InputError(f"{where}: id", problem, "give each session an id of its own")
+        names[session.label] = where
+        yield session
+    if not names:
+        raise InputError(path, "holds no WEKA session (.json or .jsonl)", "name a trace file or a folder of them")
+
+
+def write_weka(path: Path, sessions: Iterable[Session], *, force: bool = False) -> Written:
+    """Write one `.json` (exactly one session), one `.jsonl`, or, for any other name, a folder of `<id>.json`."""
+    with written_aside(path, force=force, replaceable=_holds_only_traces) as aside:
+        if path.suffix == ".json":
+            return _write_one(path, aside, sessions)
+        if path.suffix == ".jsonl":
+            return _write_lines(aside, sessions)
+        return _write_folder(aside, sessions)
+
+
+def _objects(path: Path) -> Iterator[tuple[str, object]]:
+    if not path.exists():
+        raise InputError(path, "does not exist", "check the name")
+    for file in _files_of(path) if path.is_dir() else [path]:
+        try:
+            if file.suffix == ".jsonl":
+                yield from _lines(file)
+            else:
+                yield str(file), _parse(file.read_bytes(), str(file))
+        except OSError as error:
+            raise InputError(file, f"cannot be read ({error.strerror})", "check the file's permissions") from error
+
+
+def _lines(file: Path) -> Iterator[tuple[str, object]]:
+    with file.open("rb") as lines:
+        for number, line in enumerate(lines, start=1):
+            if line.strip():
+                where = f"{file}: line {number}"
+                yield where, _parse(line, where)
+
+
+def _parse(text: bytes, where: str) -> object:
+    try:
+        return orjson.loads(text)
+    except orjson.JSONDecodeError as error:
+        raise InputError(
+            where, f"is broken JSON ({error})", "the file is cut off or damaged; fetch it again"
+        ) from error
+
+
+def _files_of(folder: Path) -> list[Path]:
+    return sorted(file for file in folder.iterdir() if file.suffix in _SUFFIXES and not file.name.startswith("."))
+
+
+def _looks_like_weka(file: Path) -> bool:
+    try:
+        with file.open("rb") as opened:
+            head = opened.read(_SNIFFED_BYTES)
+    except OSError:
+        return False
+    return b'"hash_id_scope"' in head or (b'"requests"' in head and b'"hash_ids"' in head)
+
+
+def _holds_only_traces(folder: Path) -> bool:
+    return all(file.suffix in _SUFFIXES and file.is_file() for file in folder.iterdir()) and is_weka(folder)
+
+
+class _Tally:
+    def __init__(self) -> None:
+        self.sessions = self.requests = self.empty = self.dropped = 0
+
+    def encode(self, session: Session) -> bytes | None:
+        """The session as JSON, None when WEKA could hold nothing of it; counts either."""
+        trace = session_to_weka(session)
+        kept = sum(len(entry.get("requests", (entry,))) for entry in trace["requests"])
+        self.dropped += len(session.requests) - kept
+        if not trace["requests"]:
+            self.empty += 1
+            return None
+        self.sessions += 1
+        self.requests += kept
+        return orjson.dumps(trace, option=orjson.OPT_APPEND_NEWLINE)
+
+    def written(self) -> Written:
+        return Written(self.sessions, self.requests, self.empty, self.dropped)
+
+
+def _write_one(path: Path, aside: Path, sessions: Iterable[Session]) -> Written:
+    tally = _Tally()
+    for session in sessions:
+        encoded = tally.encode(session)
+        if tally.sessions > 1:
+            raise InputError(path, "holds one session, there are more", "name a .jsonl file or a folder")
+        if encoded is not None:
+            aside.write_bytes(encoded)
+    if not tally.sessions:
+        raise InputError(path, "there is no session to write", "check the source")
+    return tally.written()
+
+
+def _write_lines(aside: Path, sessions: Iterable[Session]) -> Written:
+    tally = _Tally()
+    with aside.open("wb") as lines:
+        for session in sessions:
+            lines.write(tally.encode(session) or b"")
+    return tally.written()
+
+
+def _write_folder(aside: Path, sessions: Iterable[Session]) -> Written:
+    tally = _Tally()
+    aside.mkdir()
+    taken: set[str] = set()
+    for session in sessions:
+        encoded = tally.encode(session)
+        if encoded is not None:
+            (aside / f"{_file_name(session.label, taken)}.json").write_bytes(encoded)
+    return tally.written()
+
+
+def _file_name(label: str, taken: set[str]) -> str:
+    """A file name from a foreign id: no separators, no leading dot, none twice (not even by case)."""
+    stem = _UNSAFE.sub("_", label).lstrip(".")[:100] or "session"
+    name, count = stem, 1
+    while name.lower() in taken:
+        count += 1
+        name = f"{stem}-{count}"
+    taken.add(name.lower())
+    return name
