@@ -1,0 +1,140 @@
+"""The layout of a segment file: frames of compressed records, each frame behind a marker that can be found again.
+
+    segment = frame*
+    frame   = marker, zstd frame of up to 64 records
+    marker  = zstd skippable frame: "AgSg", version, nonce, JSON (session, worker, time), XXH3-64
+    record  = "AgRc", version, kind, length of meta, length of body, XXH3-64 of all the rest, meta (JSON), body
+
+Requests of one session repeat their history, so a window longer than a body and long-distance matching store only
+what is new. A block ends with every record, so whatever was handed to the kernel can be read after a crash. A new
+frame starts every 64 records (or 64 MiB): that bounds what one damaged byte can cost, what a reader decodes to reach
+one record, and what it holds in memory. Markers let a reader go on behind damage, and the file stays an ordinary zstd
+stream; the nonce, random per run of the recorder, keeps a marker inside some body from being taken for the file's own.
+
+Level 3, window 2^23 and 64 records a frame were measured on Claude-Code-like sessions: about 65 times smaller than raw
+at 0.9 ms of CPU a request; a window below the size of a body is useless, a larger one costs memory for little.
+"""
+
+from __future__ import annotations
+
+import struct
+from dataclasses import dataclass
+from typing import Final, Literal
+
+import xxhash
+import zstandard
+
+from corpus.capture.meta import dump_json, load_json
+
+Kind = Literal["request", "response"]
+
+VERSION: Final = 1
+WINDOW_LOG: Final = 23
+FRAME_RECORDS: Final = 64
+FRAME_BYTES: Final = 64 << 20  # uncompressed; a frame ends with the record that passes it
+FRAME_END: Final = b"\x01\x00\x00"  # an empty last block: ends a zstd frame at any block boundary
+
+RECORD_HEAD: Final = struct.Struct("<4sBBIQQ")  # magic, version, kind, length of meta, length of body, checksum
+RECORD_MAGIC: Final = b"AgRc"
+KINDS: Final[tuple[Kind, ...]] = ("request", "response")
+
+_PARAMETERS = zstandard.ZstdCompressionParameters.from_level(3, window_log=WINDOW_LOG, enable_ldm=True)
+_SKIPPABLE = struct.Struct("<II")  # magic number, length of what follows
+_SKIPPABLE_MAGIC = 0x184D2A5A
+_MARKER_HEAD = struct.Struct("<4sB8s")
+_MARKER_MAGIC = b"AgSg"
+_CHECKSUM = struct.Struct("<Q")
+_MARKER_START = _SKIPPABLE_MAGIC.to_bytes(4, "little")
+
+
+@dataclass(frozen=True, slots=True)
+class Marker:
+    """Opens every frame and says whose records follow; `t_us` is the time of the first of them."""
+
+    nonce: bytes  # 8 random bytes, the same all through a file and a run of the recorder
+    session_id: str | None
+    worker: str
+    t_us: int
+
+
+@dataclass(frozen=True, slots=True)
+class Record:
+    kind: Kind
+    meta: bytes
+    body: bytes
+
+
+class FrameEncoder:
+    """Encodes one frame, record by record; each piece ends on a block boundary and has to be written whole."""
+
+    def __init__(self, marker: Marker) -> None:
+        self._head = encode_marker(marker)
+        self._stream = zstandard.ZstdCompressor(compression_params=_PARAMETERS).compressobj()
+        self._records = 0
+        self._bytes = 0
+
+    @property
+    def full(self) -> bool:
+        """True: write FRAME_END and go on with a new encoder."""
+        return self._records >= FRAME_RECORDS or self._bytes >= FRAME_BYTES
+
+    def encode(self, record: Record) -> bytes:
+        head = record_head(record)
+        pieces = [self._head]
+        pieces += [self._stream.compress(piece) for piece in (head, record.meta, record.body)]
+        pieces.append(self._stream.flush(zstandard.COMPRESSOBJ_FLUSH_BLOCK))
+        self._head = b""
+        self._records += 1
+        self._bytes += len(head) + len(record.meta) + len(record.body)
+        return b"".join(pieces)
+
+
+def record_head(record: Record) -> bytes:
+    kind = KINDS.index(record.kind)
+    checksum = record_checksum(kind, record.meta, record.body)
+    return RECORD_HEAD.pack(RECORD_MAGIC, VERSION, kind, len(record.meta), len(record.body), checksum)
+
+
+def record_checksum(kind: int, meta: bytes | memoryview, body: bytes | memoryview) -> int:
+    state = xxhash.xxh3_64(RECORD_HEAD.pack(RECORD_MAGIC, VERSION, kind, len(meta), len(body), 0))
+    state.update(meta)
+    state.update(body)
+    return int(state.intdigest())
+
+
+def encode_marker(marker: Marker) -> bytes:
+    text = dump_json({"session_id": marker.session_id, "worker": marker.worker, "t_us": marker.t_us})
+    content = _MARKER_HEAD.pack(_MARKER_MAGIC, VERSION, marker.nonce) + text
+    content += _CHECKSUM.pack(xxhash.xxh3_64_intdigest(content))
+    return _SKIPPABLE.pack(_SKIPPABLE_MAGIC, len(content)) + content
+
+
+def decode_marker(data: bytes, at: int) -> tuple[Marker, int] | None:
+    """The marker at offset `at` and the offset behind it; None when no whole, sound marker stands there."""
+    start = at + _SKIPPABLE.size
+    if not data.startswith(_MARKER_START, at) or start > len(data):
+        return None
+    end = start + _SKIPPABLE.unpack_from(data, at)[1]
+    sum_at = end - _CHECKSUM.size
+    if end > len(data) or sum_at < start + _MARKER_HEAD.size:
+        return None
+    if xxhash.xxh3_64_intdigest(data[start:sum_at]) != _CHECKSUM.unpack_from(data, sum_at)[0]:
+        return None
+    magic, version, nonce = _MARKER_HEAD.unpack_from(data, start)
+    if magic != _MARKER_MAGIC or version != VERSION:
+        return None
+    try:
+        values = load_json(data[start + _MARKER_HEAD.size : sum_at])
+        return Marker(nonce, values["session_id"], values["worker"], values["t_us"]), end
+    except (ValueError, KeyError, TypeError):
+        return None
+
+
+def find_marker(data: bytes, at: int, nonce: bytes | None) -> int:
+    """Offset of the next sound marker with this nonce (any, when None) from `at` on; the length of `data` when none."""
+    while (at := data.find(_MARKER_START, at)) >= 0:
+        found = decode_marker(data, at)
+        if found and nonce in (None, found[0].nonce):
+            return at
+        at += 1
+    return len(data)
