@@ -1,0 +1,105 @@
+"""The writer's thread: takes records from the backlog, finds out what they are, and writes them.
+
+All parsing, compressing and file work happens here and not in the event loop, so it costs traffic no latency. Nothing
+that goes wrong here stops it: a record that can't be written is counted and the next one is tried.
+"""
+
+from __future__ import annotations
+
+import logging
+import threading
+from collections import Counter
+from collections.abc import Callable
+from typing import Final, Literal, Protocol
+
+from corpus.exchange import RequestRecord, ResponseRecord
+from proxy.annotator import Annotator
+from proxy.assembler import Record
+from proxy.backlog import Backlog
+
+Fsync = Literal["interval", "always", "never"]
+
+SYNC_INTERVAL_US: Final = 1_000_000
+
+_log = logging.getLogger(__name__)
+
+
+class Pen(Protocol):
+    """What is needed of `corpus.capture.writer.CaptureWriter`."""
+
+    def write_request(self, record: RequestRecord, /) -> None: ...
+    def write_response(self, session_id: str | None, record: ResponseRecord, /) -> None: ...
+    def sync(self) -> None: ...
+    def release_idle(self, now_us: int, /) -> None: ...
+    def close(self) -> None: ...
+
+
+class Scribe:
+    """`pen` is used by the thread alone once `start` was called. The counts are final after `finish`."""
+
+    def __init__(self, backlog: Backlog, pen: Pen, fsync: Fsync, clock: Callable[[], int]) -> None:
+        self.counts: Counter[str] = Counter()
+        self._backlog = backlog
+        self._pen = pen
+        self._fsync = fsync
+        self._clock = clock
+        self._annotator = Annotator()
+        self._unsynced = False
+        self._t_kept_us = clock()
+        self._thread = threading.Thread(target=self._run, name="agentreel-scribe", daemon=True)
+
+    def start(self) -> None:
+        self._thread.start()
+
+    def finish(self) -> None:
+        """Writes what is left and closes the files; blocks until done."""
+        self._backlog.close()
+        self._thread.join()
+
+    def _run(self) -> None:
+        while not self._backlog.drained:
+            record = self._backlog.take(timeout_s=1.0)
+            if record is not None:
+                self._attempt(lambda record=record: self._write(record))  # type: ignore[misc]
+            self._keep()
+        self._attempt(self._pen.close)
+
+    def _write(self, record: Record) -> None:
+        if isinstance(record, RequestRecord):
+            request = self._annotator.annotate_request(record)
+            self._pen.write_request(request)
+            self.counts.update(requests=1, request_bytes=len(request.body))
+        else:
+            session_id, response = self._annotator.annotate_response(record)
+            self._pen.write_response(session_id, response)
+            self.counts.update(responses=1, response_bytes=len(response.body))
+            self.counts[f"end:{response.end}"] += 1
+        self._unsynced = True
+        if self._fsync == "always":
+            self._sync()
+
+    def _keep(self) -> None:
+        """Once a second: make what was written durable and let idle sessions' compressors go."""
+        now_us = self._clock()
+        if now_us - self._t_kept_us < SYNC_INTERVAL_US:
+            return
+        self._t_kept_us = now_us
+        if self._fsync == "interval" and self._unsynced:
+            self._attempt(self._sync)
+        self._attempt(lambda: self._pen.release_idle(now_us))
+
+    def _sync(self) -> None:
+        self._pen.sync()
+        self._unsynced = False
+
+    def _attempt(self, work: Callable[[], None]) -> None:
+        try:
+            work()
+        except Exception as error:  # noqa: BLE001 - a full disk or a bug here must never reach the traffic
+            self.counts["write_errors"] += 1
+            # The message may hold content; its type and errno do not.
+            _log.warning("a record or a file could not be written: %s %s", type(error).__name__, _errno(error))
+
+
+def _errno(error: Exception) -> str:
+    return f"(errno {error.errno})" if isinstance(error, OSError) else ""
