@@ -108,6 +108,7 @@ REQUEST: Final[Mapping[str, Field]] = {
     "ttft": Field(_time, null=True),
     "think_time": Field(_time, null=True),
 }
+_NOT_STREAMING: Final = {key: field for key, field in REQUEST.items() if key != "ttft"}
 SUBAGENT: Final[Mapping[str, Field]] = {
     "t": Field(_time, required=True),
     "type": Field(_text, required=True),
@@ -147,7 +148,8 @@ def _check_request(found: object, where: str, place: str) -> None:
             raise InputError(f"{where}: {place}", "is a sub-agent inside a sub-agent", "move it up to the session")
         expected = '"s" (streaming), "n" (not) or, at the top level, "subagent"'
         raise InputError(f"{where}: {place}.type", f"must be {expected}, is {_show(kind)}", _CORRECT)
-    _check(found, REQUEST, where, place)
+    streaming = isinstance(found, dict) and found["type"] == "s"
+    _check(found, REQUEST if streaming else _NOT_STREAMING, where, place)
 
 
 def _check(found: object, fields: Mapping[str, Field], where: str, place: str) -> Trace:
