@@ -88,7 +88,8 @@ class _ModelApi:
         if isinstance(fault, Refuse):
             return refusal(request, fault.status, _SCRIPTED, names=names, retry_after_s=fault.retry_after_s)
         if fault == Cut(0):
-            return _drop(request)
+            _cut(request)
+            return web.Response()
         await asyncio.sleep(self.pace.first_token_s + choice.plan.delay_s)
         rendered = _render(api, body, choice, counted, names, fault)
         if not body.get("stream"):
@@ -117,8 +118,9 @@ class _ModelApi:
                 await asyncio.sleep(frame.tokens / self.pace.tokens_s)
             await response.write(format_sse(frame.event, frame.data))
         if isinstance(fault, Cut):
-            return _drop(request)
-        await response.write_eof()
+            _cut(request)
+        else:
+            await response.write_eof()
         return response
 
 
@@ -146,11 +148,10 @@ def _render(
     return _Rendered(responses_answers.whole(model, output, names, used, CREATED_S), frames, headers, error)
 
 
-def _drop(request: web.Request) -> web.StreamResponse:
-    """Cut the connection under the client."""
+def _cut(request: web.Request) -> None:
+    """Cut the connection under the client; whatever the handler returns after this is not sent."""
     if request.transport:
         request.transport.abort()
-    raise ConnectionResetError
 
 
 async def start_model_api(port: int = 0, *, seed: int = 0, pace: Pace | None = None) -> Listening:
