@@ -1,0 +1,89 @@
+"""Request bodies of live plays, their prompts built before they are due.
+
+Only prompts of requests that may be due soon are held, so memory follows what is in flight and never the sum of all
+prompts. New blocks are encoded in slices with a pause between them: a cold prompt of a million tokens delays nobody.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Mapping
+from typing import Final
+
+from corpus.blocks import SegmentList, expand_blocks, expand_segments
+from corpus.session import Session
+from replay.content import Alphabet, PlayContent
+from replay.engines import ChatRole, Endpoint, chat_body, chat_messages, completion_body
+from replay.schedule import Send
+from replay.settings import ReplaySettings
+
+_SLICE_BLOCKS: Final = 128  # about 0.5 ms
+_MOST_HELD_BYTES: Final = 256 << 20
+
+Prompt = bytes | list[tuple[ChatRole, bytes]]
+
+
+class Bodies:
+    def __init__(
+        self, sessions: Mapping[int, Session], alphabet: Alphabet, endpoint: Endpoint, settings: ReplaySettings
+    ) -> None:
+        self._sessions = sessions
+        self._alphabet = alphabet
+        self._endpoint = endpoint
+        self._settings = settings
+        self._contents: dict[int, PlayContent] = {}
+        self._segments: dict[int, list[SegmentList]] = {}
+        self._prompts: dict[tuple[int, int], Prompt] = {}
+        self._held_bytes = 0
+
+    async def prepare(self, play: int, session: int, request: int) -> None:
+        if (play, request) in self._prompts or self._held_bytes > _MOST_HELD_BYTES:
+            return
+        prompt = await self._build(play, session, request)
+        if play in self._contents and (play, request) not in self._prompts:
+            self._prompts[play, request] = prompt
+            self._held_bytes += _size(prompt)
+
+    async def body(self, send: Send) -> bytes:
+        """Pauses only when the prompt was not prepared and has new blocks."""
+        prompt = self._prompts.pop((send.play, send.request.request), None)
+        if prompt is None:
+            prompt = await self._build(send.play, send.plan.session, send.request.request)
+        else:
+            self._held_bytes -= _size(prompt)
+        model, extra = self._settings.model, self._settings.extra_body
+        if isinstance(prompt, bytes):
+            return completion_body(model, prompt, send.output_tokens, extra)
+        return chat_body(model, prompt, send.output_tokens, extra)
+
+    def forget(self, play: int) -> None:
+        """The play is over."""
+        self._contents.pop(play, None)
+        self._segments.pop(play, None)
+        for key in [key for key in self._prompts if key[0] == play]:
+            self._held_bytes -= _size(self._prompts.pop(key))
+
+    async def _build(self, play: int, session: int, request: int) -> Prompt:
+        content = self._content(play, self._sessions[session])
+        missing = content.missing(request)
+        for start in range(0, len(missing), _SLICE_BLOCKS):
+            content.encode(missing[start : start + _SLICE_BLOCKS])
+            await asyncio.sleep(0)
+        if self._endpoint.form == "ids":
+            return content.prompt(request)
+        tokens = self._sessions[session].requests[request].input_tokens
+        return chat_messages(content, request, tokens, self._segments[play][request])
+
+    def _content(self, play: int, session: Session) -> PlayContent:
+        content = self._contents.get(play)
+        if content is None:
+            prompts = expand_blocks([request.blocks for request in session.requests])
+            content = PlayContent(self._alphabet, session, prompts, self._settings.seed, play)
+            self._contents[play] = content
+            if self._endpoint.form == "text":
+                self._segments[play] = expand_segments(session.requests)
+        return content
+
+
+def _size(prompt: Prompt) -> int:
+    return len(prompt) if isinstance(prompt, bytes) else sum(len(text) for _, text in prompt)

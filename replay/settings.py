@@ -1,0 +1,95 @@
+"""What decides a replay, and what it tells while it runs."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlsplit, urlunsplit
+
+from corpus.errors import InputError
+from corpus.run import Phase
+from replay.engines import EndpointName, check_extra_body
+from replay.schedule import Warmup
+
+
+@dataclass(frozen=True, slots=True)
+class ReplaySettings:
+    url: str
+    model: str
+    out: Path
+    tokenizer: str
+    endpoint: EndpointName = "completions"
+    concurrency: int = 1  # live sessions; sub-agents may have more requests in flight
+    duration_s: float = 3600
+    seed: int = 42
+    warmup: Warmup = "steady"
+    idle_cap_s: float = 300
+    speedup: float = 1
+    max_context: int | None = None  # tokens, prompt plus output
+    request_timeout_s: float = 1800
+    labels: Mapping[str, str] = field(default_factory=dict)
+    headers: Mapping[str, str] = field(default_factory=dict)
+    extra_body: Mapping[str, Any] = field(default_factory=dict)
+    fingerprint: str | None = None  # of the corpus, where the caller knows it
+    force: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Progress:
+    phase: Phase
+    elapsed_s: float
+    profiled_s: float  # of `duration_s`
+    duration_s: float
+    sent: int
+    in_flight: int
+    ended: int
+    errors: int
+    sessions_completed: int
+
+
+def check_settings(settings: ReplaySettings) -> None:
+    """Raises InputError for values no replay can be run with."""
+    for option, value, least in (
+        ("--concurrency", settings.concurrency, 1),
+        ("--idle-cap", settings.idle_cap_s, 0),
+        ("--max-context", 1 if settings.max_context is None else settings.max_context, 1),
+    ):
+        if not value >= least:
+            raise InputError(option, f"is {value}", f"give {least} or more")
+    for option, amount in (("--duration", settings.duration_s), ("--speedup", settings.speedup)):
+        if not 0 < amount < float("inf"):
+            raise InputError(option, f"is {amount}", "give a number above 0")
+    if urlsplit(settings.url).scheme not in ("http", "https"):
+        raise InputError("--url", f"{settings.url!r} is no http or https address", "for example http://127.0.0.1:8000")
+    check_extra_body(settings.extra_body)
+
+
+def describe(settings: ReplaySettings) -> dict[str, Any]:
+    """For `config.json`: all that decides the run; of headers the names only, since values may be secrets."""
+    return {
+        "version": version("agentreel"),
+        "corpus_fingerprint": settings.fingerprint,
+        "url": _without_credentials(settings.url),
+        "model": settings.model,
+        "endpoint": settings.endpoint,
+        "tokenizer": settings.tokenizer,
+        "concurrency": settings.concurrency,
+        "duration_s": settings.duration_s,
+        "seed": settings.seed,
+        "warmup": settings.warmup,
+        "idle_cap_s": settings.idle_cap_s,
+        "speedup": settings.speedup,
+        "max_context": settings.max_context,
+        "request_timeout_s": settings.request_timeout_s,
+        "labels": dict(settings.labels),
+        "header_names": sorted(settings.headers),
+        "extra_body": dict(settings.extra_body),
+    }
+
+
+def _without_credentials(url: str) -> str:
+    parts = urlsplit(url)
+    return urlunsplit((parts.scheme, parts.netloc.rpartition("@")[2], parts.path, "", ""))

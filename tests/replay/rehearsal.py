@@ -1,0 +1,185 @@
+"""Small sessions, a tokenizer of plain words, and a clockless simulation of a whole replay."""
+
+from __future__ import annotations
+
+import heapq
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, fields
+from itertools import count
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from corpus.blocks import encode_blocks, encode_segments
+from corpus.run import SentRequest
+from corpus.session import Agent, Edge, Request, Role, Session
+from replay.plan import PlanRules, SessionPlan
+from replay.schedule import Done, Ended, Event, Scheduler, ScheduleRules, Send, Started, Tick, WaitUntil
+
+
+@dataclass(frozen=True)
+class Asked:
+    """One request of a test session: seconds, tokens, block ids."""
+
+    start_s: float
+    end_s: float | None
+    blocks: tuple[int, ...] = ()
+    input_tokens: int | None = None
+    output_tokens: int | None = 2
+    agent: int = 0
+    purpose: str = "turn"
+    segments: tuple[tuple[Role, int], ...] | None = None
+
+
+def edge(src: int, dst: int, delay_s: float, anchor: str = "end", kind: str = "sequence") -> Edge:
+    changed: Any = {"anchor": anchor, "kind": kind}
+    return Edge(src=src, dst=dst, delay_us=round(delay_s * 1e6), evidence="id", **changed)
+
+
+def session_of(asked: Sequence[Asked], edges: Sequence[Edge] = (), number: int = 0, block_size: int = 64) -> Session:
+    blocks = encode_blocks([list(one.blocks) for one in asked])
+    segments = encode_segments([one.segments or () for one in asked], blocks)
+    requests = []
+    for index, one in enumerate(asked):
+        loose: Any = {"purpose": one.purpose, "end": "complete", "api": "anthropic-messages"}
+        requests.append(
+            Request(
+                request=index,
+                agent=one.agent,
+                position=index,
+                stream=True,
+                model=0,
+                t_start_us=round(one.start_s * 1e6),
+                t_first_us=None,
+                t_end_us=None if one.end_s is None else round(one.end_s * 1e6),
+                status=200,
+                retry_of=None,
+                stop="",
+                input_kinds=(),
+                output_kinds=(),
+                input_tokens=block_size * len(one.blocks) if one.input_tokens is None else one.input_tokens,
+                output_tokens=one.output_tokens,
+                usage=None,
+                blocks=blocks[index],
+                segments=None if one.segments is None else segments[index],
+                **loose,
+            )
+        )
+    agents = tuple(
+        Agent(agent, None if agent == 0 else 0, "main" if agent == 0 else "subagent")
+        for agent in range(max((one.agent for one in asked), default=0) + 1)
+    )
+    return Session(
+        session=number,
+        source_format="capture",
+        source_dialect=None,
+        harness=None,
+        harness_version=(),
+        block_size=block_size,
+        models=("big",),
+        agents=agents,
+        requests=tuple(requests),
+        edges=tuple(edges),
+    )
+
+
+def row_of(**changes: Any) -> SentRequest:
+    values: dict[str, Any] = dict.fromkeys((field.name for field in fields(SentRequest)), 0)
+    values |= {"phase": "profile", "model": None, "error": None, "status": 200, "root_offset_us": None}
+    values |= {"after": (), "after_delay_us": (), "after_anchor": ()}
+    values |= {"measured_input_tokens": None, "measured_output_tokens": None}
+    values |= {"cached_tokens": None, "predicted_cached_tokens": None}
+    return SentRequest(**{**values, **changes})
+
+
+PLAIN_RULES = PlanRules(idle_cap_us=300_000_000, speedup=1, max_context=None)
+
+
+@dataclass
+class Simulation:
+    rows: list[SentRequest]
+    scheduler: Scheduler
+    done_at_us: int
+
+
+def simulate(
+    plans: Sequence[SessionPlan],
+    rules: ScheduleRules,
+    took_us: Callable[[Send], int] = lambda _send: 1_000,
+    sending_us: Callable[[Send], int] = lambda _send: 0,
+) -> Simulation:
+    """Run the scheduler in virtual time against a server that answers after `took_us`; late timers do not occur."""
+    scheduler = Scheduler(plans, rules)
+    order = count()
+    events: list[tuple[int, int, Event]] = [(0, next(order), Tick(0))]
+    sent: dict[tuple[int, int], tuple[Send, int]] = {}
+    rows: list[SentRequest] = []
+    while True:
+        now, _, event = heapq.heappop(events)
+        if isinstance(event, Ended):
+            send, started = sent[event.play, event.request]
+            rows.append(_row(send, started, now))
+        for command in scheduler.handle(event):
+            match command:
+                case Send():
+                    key = (command.play, command.request.request)
+                    assert key not in sent, "sent twice"
+                    assert command.due_us <= now, "sent before it was due"
+                    started = now + sending_us(command)
+                    sent[key] = (command, started)
+                    heapq.heappush(events, (started, next(order), Started(*key, started)))
+                    ended = started + took_us(command)
+                    heapq.heappush(events, (ended, next(order), Ended(*key, ended)))
+                case WaitUntil(at_us):
+                    if at_us is not None:
+                        heapq.heappush(events, (max(at_us, now), next(order), Tick(max(at_us, now))))
+                case Done():
+                    ended_keys = {(row.play, row.request) for row in rows}
+                    rows += [_row(*entry, None) for key, entry in sent.items() if key not in ended_keys]
+                    return Simulation(sorted(rows, key=lambda row: row.sent_us or 0), scheduler, now)
+
+
+def _row(send: Send, started: int, ended: int | None) -> SentRequest:
+    return row_of(
+        lane=send.lane,
+        play=send.play,
+        session=send.plan.session,
+        request=send.request.request,
+        agent=send.request.agent,
+        phase=send.phase,
+        planned_input_tokens=send.request.input_tokens,
+        planned_output_tokens=send.output_tokens,
+        after=tuple(wait.src for wait in send.waits),
+        after_delay_us=tuple(wait.delay_us for wait in send.waits),
+        after_anchor=tuple(wait.anchor for wait in send.waits),
+        release_us=send.release_us,
+        root_offset_us=send.root_offset_us,
+        due_us=send.due_us,
+        sent_us=started,
+        first_token_us=ended,
+        last_token_us=ended,
+        end_us=ended,
+        error=None if ended is not None else "cut",
+        recorded_start_us=send.request.recorded_start_us,
+        recorded_end_us=send.request.recorded_end_us,
+    )
+
+
+class WordTokenizer:
+    """Ids of 600 words " aa", " ab" ... behind 10 entries that are no words; anything else is one id a character."""
+
+    name = "words"
+
+    def __init__(self, words: int = 600) -> None:
+        letters = "abcdefghijklmnopqrstuvwxyz"
+        self.entries = [chr(33 + i) for i in range(10)]
+        self.entries += [f" {letters[i // 26]}{letters[i % 26]}" for i in range(min(words, 676))]
+        self.vocab_size = len(self.entries)
+        self._ids = {entry: number for number, entry in enumerate(self.entries)}
+
+    def encode(self, text: str) -> NDArray[np.uint32]:
+        return np.array([self._ids[text[i : i + 3]] for i in range(0, len(text), 3)], dtype=np.uint32)
+
+    def token_text(self, token: int) -> str:
+        return self.entries[token]
