@@ -6,7 +6,7 @@ it is meant for 100 columns and more.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from typing import Final
 
 from rich.console import Group, RenderableType
@@ -15,12 +15,13 @@ from rich.text import Text
 
 from corpus.graph import task_time_us
 from corpus.session import Agent, Request, Session
+from report.agent_tree import agent_tree
 from report.lineage import cached_tokens
 from report.time_axis import TimeAxis, shorten_idle
 from report.wording import count, seconds, share
 
 _MAX_ROWS: Final = 60  # more requests than this, and only agents are listed
-_CHART: Final = 44  # columns
+_CHART: Final = 40  # columns
 _MAIN, _CHILD, _LIFE = "█", "▓", "·"
 
 
@@ -45,12 +46,14 @@ def render_sessions(sessions: Iterable[Session]) -> RenderableType:
 def render_session(session: Session) -> RenderableType:
     """The session as a tree; each request has a row while there are few enough."""
     axis = shorten_idle([(r.t_start_us, r.t_end_us) for r in session.requests])
-    table = Table("agent", box=None, pad_edge=False, show_footer=False)
-    for name in ("start", "time", "prompt", "answer"):
+    table = Table(box=None, padding=(0, 1, 0, 0), pad_edge=False)
+    table.add_column("agent", no_wrap=True)
+    for name in ("req", "start", "time", "prompt", "answer"):
         table.add_column(name, justify="right", no_wrap=True)
     table.add_column(_ruler(axis), no_wrap=True)
     detailed = len(session.requests) <= _MAX_ROWS
-    for depth, agent in _tree(session):
+    for depth, number in agent_tree([agent.parent for agent in session.agents]):
+        agent = session.agents[number]
         requests = [r for r in session.requests if r.agent == agent.agent]
         table.add_row(*_agent_row(agent, depth, requests), _bar(axis, requests, agent))
         for request in requests if detailed else ():
@@ -70,7 +73,7 @@ def _title(session: Session) -> Text:
 def _legend(session: Session, axis: TimeAxis, *, detailed: bool) -> Text:
     words = [f"{_MAIN} main  {_CHILD} other agents  {_LIFE} alive, nothing sent"]
     if axis.cuts:
-        words.append(f"┊ {len(axis.cuts)} idle stretches shortened, {seconds(axis.hidden_us / 1e6)} in all")
+        words.append(f"┊ idle stretches shortened: {len(axis.cuts)}, {seconds(axis.hidden_us / 1e6)} in all")
     if any(r.t_end_us is None for r in session.requests):
         words.append("requests of unknown length are drawn one column wide")
     if not detailed:
@@ -78,26 +81,14 @@ def _legend(session: Session, axis: TimeAxis, *, detailed: bool) -> Text:
     return Text("\n".join(words), style="dim")
 
 
-def _tree(session: Session) -> Iterator[tuple[int, Agent]]:
-    """Agents below their parents, each with its depth; one whose parent is unknown stands below main."""
-    children: dict[int, list[Agent]] = {}
-    for agent in session.agents[1:]:
-        children.setdefault(0 if agent.parent is None else agent.parent, []).append(agent)
-    waiting = [(0, agent) for agent in session.agents[:1]]
-    while waiting:
-        depth, agent = waiting.pop()
-        yield depth, agent
-        waiting += [(depth + 1, child) for child in reversed(children.get(agent.agent, []))]
-
-
 def _agent_row(agent: Agent, depth: int, requests: list[Request]) -> list[str | Text]:
     name = "main" if agent.agent == 0 else f"{agent.kind} {agent.agent}"
     label = Text("  " * (depth - 1) + ("└ " if depth else "") + name, style="bold")
-    label.append(f"  {len(requests)} req", style="not bold dim")
     if not requests:
-        return [label, "", "", "", ""]
+        return [label, "0", "", "", "", ""]
     return [
         label,
+        count(len(requests)),
         seconds(requests[0].t_start_us / 1e6),
         seconds(task_time_us(requests) / 1e6),
         count(max(r.input_tokens for r in requests)),
@@ -108,7 +99,8 @@ def _agent_row(agent: Agent, depth: int, requests: list[Request]) -> list[str | 
 def _request_row(request: Request, depth: int) -> list[str | Text]:
     length = None if request.t_end_us is None else (request.t_end_us - request.t_start_us) / 1e6
     return [
-        Text("  " * (depth + 1) + f"{request.request} {request.purpose}"),
+        Text("  " * (depth + 1) + request.purpose),
+        str(request.request),
         seconds(request.t_start_us / 1e6),
         seconds(length),
         count(request.input_tokens),
@@ -130,12 +122,12 @@ def _bar(axis: TimeAxis, requests: list[Request], agent: Agent) -> Text:
 def _ruler(axis: TimeAxis) -> Text:
     """Time from the left edge to the right, with a mark where idle time was cut out."""
     end = seconds(axis.end_us / 1e6)
-    cells = list("0".ljust(_CHART - len(end)) + end)
+    cells = ["0"] + [" "] * (_CHART - len(end) - 1)
     for cut in axis.cuts:
-        column = axis.columns(cut.start_us, cut.start_us, _CHART).start
-        if cells[column] == " ":
+        column = axis.columns(cut.start_us, None, _CHART).start
+        if 0 < column < len(cells) - 1:
             cells[column] = "┊"
-    return Text("".join(cells), style="dim")
+    return Text("".join(cells) + end, style="dim")
 
 
 def _harness(session: Session) -> str:

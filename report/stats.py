@@ -27,11 +27,11 @@ _PERCENTILES: Final = (10, 50, 90, 95, 99)
 _CHILDREN: Final = ("subagent", "workflow", "fork")
 
 # name in the document, what a person reads, how its values are written
-_SAMPLES: Final = (
+SAMPLES: Final = (
     ("input_tokens", "prompt tokens a request", count),
     ("output_tokens", "answer tokens a request", count),
     ("gap_s", "pause between two steps", seconds),
-    ("subagents_per_session", "sub-agents a session that has any", count),
+    ("subagents_per_session", "sub-agents (of sessions with)", count),
     ("subagent_wall_s", "life of a sub-agent", seconds),
 )
 
@@ -81,9 +81,10 @@ def render_stats(stats: dict[str, Any]) -> RenderableType:
         f"; of their prompt tokens {share(hit)} repeat an earlier prompt of the session",
     )
     spreads = Table(*("", *(f"p{p}" for p in _PERCENTILES), "max"), box=None, pad_edge=False)
+    spreads.columns[0].no_wrap = True
     for column in spreads.columns[1:]:
         column.justify = "right"
-    for name, words, write in _SAMPLES:
+    for name, words, write in SAMPLES:
         spreads.add_row(words, *(write(value) for value in stats[name].values()))
     odd = Table("count", "anomaly", "meaning", box=None, pad_edge=False)
     odd.columns[0].justify = "right"

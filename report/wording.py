@@ -14,7 +14,7 @@ def count(value: float | None) -> str:
     for size, unit in ((1e9, "G"), (1e6, "M"), (1e4, "k")):
         if value >= size:
             return f"{_three(value / (1e3 if unit == 'k' else size))}{unit}"
-    return f"{value:.0f}" if value == int(value) else f"{value:.1f}"
+    return f"{value:.0f}" if value == int(value) or value >= 100 else f"{value:.1f}"
 
 
 def seconds(value: float | None) -> str:

@@ -1,0 +1,91 @@
+"""One HTML file that shows captures, corpora and runs, needs no network and allows none.
+
+The policy in the page permits exactly the one script and the one style it carries, by their hashes, and nothing else:
+no connection, image, font or frame. Data travel as JSON in a script element of a type no browser runs. Which numbers
+and bars there are is decided in the `*_view` modules; the script draws what it is given.
+"""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import html
+import json
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from importlib.resources import files
+from typing import Any
+
+from corpus.exchange import Exchange
+from corpus.run import Run
+from corpus.session import Session
+from report.capture_view import view_captures
+from report.run_view import view_run
+from report.session_view import view_sessions
+
+
+@dataclass(frozen=True, slots=True)
+class SessionsInput:
+    title: str
+    sessions: Sequence[Session]  # linked, if edges are to be seen
+    facts: Mapping[str, str] = field(default_factory=dict)  # where it comes from, settings
+
+
+@dataclass(frozen=True, slots=True)
+class CapturesInput:
+    title: str
+    exchanges: Sequence[Exchange]  # bodies are not looked at
+    facts: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class RunInput:
+    title: str
+    run: Run
+    facts: Mapping[str, str] = field(default_factory=dict)
+
+
+PageInput = SessionsInput | CapturesInput | RunInput
+
+
+def render_page(inputs: Sequence[PageInput]) -> str:
+    """The whole page; the same inputs give the same text."""
+    script = _asset("drawing.js") + _asset("page.js")
+    style = _asset("page.css")
+    policy = (
+        f"default-src 'none'; script-src '{_hash(script)}'; style-src '{_hash(style)}'; "
+        "base-uri 'none'; form-action 'none'"
+    )
+    parts = {
+        "policy": policy,
+        "title": html.escape(" - ".join(["agentreel report", *(given.title for given in inputs)])),
+        "style": style,
+        "data": _json([_view(given) for given in inputs]),
+        "script": script,
+    }
+    return re.sub(r"\{\{(\w+)\}\}", lambda mark: parts[mark[1]], _asset("page.html"))
+
+
+def _view(given: PageInput) -> dict[str, Any]:
+    match given:
+        case SessionsInput(title, sessions, facts):
+            return view_sessions(title, facts, sessions)
+        case CapturesInput(title, exchanges, facts):
+            return view_captures(title, facts, exchanges)
+        case RunInput(title, run, facts):
+            return view_run(title, facts, run)
+
+
+def _json(value: object) -> str:
+    """JSON that cannot end its script element or open a comment in it."""
+    text = json.dumps(value, separators=(",", ":"))
+    return text.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026")
+
+
+def _hash(text: str) -> str:
+    return "sha256-" + base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()
+
+
+def _asset(name: str) -> str:
+    return files("report").joinpath(name).read_text(encoding="utf-8")

@@ -1,0 +1,205 @@
+"""Runs on the page: the key numbers, and what was planned against what was measured.
+
+The first timeline is the whole run, a row a lane. Each later one is one play of a session, every agent twice: above,
+pale, as it was recorded, below as it was replayed. Both begin with the play's first profiled request, so a replay that
+is slower than the recording visibly runs away from it.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Final
+
+from corpus.run import Run, SentRequest
+from report.timeline import Bar, Details, Lane, Link, Tone, draw
+from report.wording import UNKNOWN, count, seconds, share
+
+_COLUMNS = [
+    ["timeline", "text"],
+    ["requests", "number"],
+    ["agents", "number"],
+    ["errors", "number"],
+    ["replayed in", "us"],
+    ["recorded in", "us"],
+    ["latest by", "us"],
+    ["prompts", "tokens"],
+    ["from cache", "share"],
+]
+
+
+def _ms(value: float) -> str:
+    return f"{value:,.2f} ms"
+
+
+def _rate(value: float) -> str:
+    return f"{count(value)} tok/s"
+
+
+def _signed(value: float) -> str:
+    return f"{value:+,.0f}" if value else "0"
+
+
+# what a person reads, which way is better, key of summary.json, names under it, how the values are written
+_NUMBERS: Final[tuple[tuple[str, str, str, tuple[str, ...], Callable[[float], str]], ...]] = (
+    ("requests profiled", "", "requests", (), count),
+    ("errors", "must be 0", "errors", (), count),
+    ("profiled for", "", "duration_s", (), seconds),
+    ("throughput, prompts and answers", "higher is better", "throughput_tps", (), _rate),
+    ("answer throughput", "higher is better", "output_tps", (), _rate),
+    ("time to first token", "lower is better", "ttft_s", ("p50", "p90", "p99"), seconds),
+    ("interactivity", "higher is better", "interactivity_tps", ("p50", "p90", "p99"), _rate),
+    ("answer tokens over whole latency", "higher is better", "e2e_normalized_tps", ("p50", "p90", "p99"), _rate),
+    ("prompt tokens served from cache", "higher is better", "cache_hit_rate", (), share),
+    ("best possible with these requests", "the cache-hit ceiling", "predicted_hit_rate", (), share),
+    ("sessions finished", "", "sessions_completed", (), count),
+    ("replayed over recorded time", "1 = as recorded", "session_slowdown", ("p50", "p90"), "{:.2f}".format),
+    ("sent later than due", "lower is better", "lateness_ms", ("p50", "p99", "max"), _ms),
+    ("sent before its predecessors", "must be 0", "edge_violations", (), count),
+    ("prompt tokens counted minus planned", "must be 0", "token_error", ("p50", "p99", "max"), _signed),
+)
+
+
+def view_run(title: str, facts: Mapping[str, str], run: Run) -> dict[str, Any]:
+    plays: dict[int, list[SentRequest]] = {}
+    for sent in run.requests:
+        plays.setdefault(sent.play, []).append(sent)
+    return {
+        "title": title,
+        "kind": "run",
+        "facts": [*facts.items(), *((name, _words(value)) for name, value in run.config.items())],
+        "numbers": [_number(run.summary, *row) for row in _NUMBERS],
+        "notes": _notes(run.summary),
+        "columns": _COLUMNS,
+        "rows": [_row("the whole run, by lane", run.requests), *(_row(_label(p), p) for p in plays.values())],
+        "views": [_whole_run(run.requests), *(_play(rows) for rows in plays.values())],
+    }
+
+
+def _words(value: Any) -> str:
+    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+
+
+def _number(
+    summary: Mapping[str, Any], title: str, better: str, key: str, names: tuple[str, ...], write: Callable[[float], str]
+) -> list[str]:
+    found = summary.get(key)
+    values = [found.get(name) if isinstance(found, dict) else None for name in names] if names else [found]
+    written = [UNKNOWN if value is None else write(value) for value in values]
+    remark = " / ".join(names) + (", " if names and better else "") + better
+    return [title, " / ".join(written), remark]
+
+
+def _notes(summary: Mapping[str, Any]) -> list[str]:
+    warnings = [str(warning) for warning in summary.get("warnings") or ()]
+    classes = (summary.get("errors_by_class") or {}).items()
+    dropped = (summary.get("dropped_requests") or {}).items()
+    return [
+        *warnings,
+        *(f"{count(number)} requests failed: {name}" for name, number in classes),
+        *(f"{count(number)} requests of the corpus were never sent: {reason}" for reason, number in dropped if number),
+        *(
+            [f"{count(summary['unfinished'])} requests were cut off by the end of the run"]
+            if summary.get("unfinished")
+            else []
+        ),
+    ]
+
+
+def _label(rows: Sequence[SentRequest]) -> str:
+    return f"play {rows[0].play}: session {rows[0].session + 1}, lane {rows[0].lane}"
+
+
+def _row(label: str, rows: Sequence[SentRequest]) -> list[Any]:
+    told = [r for r in rows if r.cached_tokens is not None]
+    prompts = sum(r.planned_input_tokens for r in told)
+    return [
+        label,
+        len(rows),
+        len({(r.play, r.agent) for r in rows}),
+        sum(r.error not in (None, "cut") for r in rows),
+        _span([(r.sent_us, r.end_us) for r in rows]),
+        _span([(r.recorded_start_us, r.recorded_end_us) for r in rows]) if len({r.play for r in rows}) == 1 else None,
+        max((r.sent_us - r.due_us for r in rows if r.sent_us is not None), default=None),
+        sum(r.planned_input_tokens for r in rows),
+        sum(r.cached_tokens or 0 for r in told) / prompts if prompts else None,
+    ]
+
+
+def _span(times: Sequence[tuple[int | None, int | None]]) -> int | None:
+    known = [time for pair in times for time in pair if time is not None]
+    return max(known) - min(known) if known else None
+
+
+def _whole_run(rows: Sequence[SentRequest]) -> dict[str, Any]:
+    sent = [r for r in rows if r.sent_us is not None]
+    lanes = sorted({r.lane for r in sent})
+    bars = [_bar(r, lanes.index(r.lane), 0) for r in sent]
+    note = "Pale: warm-up. One row a lane; requests of one session can overlap in it."
+    return draw("the whole run, by lane", note, [Lane(f"lane {n}", 0) for n in lanes], bars, _details(sent))
+
+
+def _play(rows: Sequence[SentRequest]) -> dict[str, Any]:
+    sent = [r for r in rows if r.sent_us is not None]
+    first = min(sent, key=lambda r: (r.phase == "warmup", r.sent_us or 0), default=None)
+    if first is None or first.sent_us is None:
+        return draw(_label(rows), "Nothing of it was sent.", [], [], {})
+    agents = sorted({r.agent for r in sent})
+    lanes = [Lane("main" if agent == 0 else f"agent {agent}", 0 if agent == 0 else 1) for agent in agents]
+    recorded = [_recorded_bar(r, agents.index(r.agent), first.recorded_start_us) for r in sent]
+    replayed = [_bar(r, agents.index(r.agent), first.sent_us, half="lower") for r in sent]
+    links = _waits(sent, len(recorded))
+    note = "Above, pale: as recorded. Below: as replayed. Both begin with the first profiled request."
+    return draw(_label(rows), note, lanes, recorded + replayed, _details([*sent, *sent]), links)
+
+
+def _recorded_bar(sent: SentRequest, lane: int, zero: int) -> Bar:
+    end = None if sent.recorded_end_us is None else sent.recorded_end_us - zero
+    return Bar(lane, "recorded", sent.recorded_start_us - zero, None, end, "upper")
+
+
+def _bar(sent: SentRequest, lane: int, zero: int, half: Any = "whole") -> Bar:
+    assert sent.sent_us is not None
+    first = None if sent.first_token_us is None else sent.first_token_us - zero
+    end = None if sent.end_us is None else sent.end_us - zero
+    return Bar(lane, _tone(sent), sent.sent_us - zero, first, end, half)
+
+
+def _tone(sent: SentRequest) -> Tone:
+    if sent.error is not None:
+        return "failed"
+    if sent.phase == "warmup":
+        return "warmup"
+    return "child" if sent.agent else "main"
+
+
+def _waits(sent: Sequence[SentRequest], offset: int) -> list[Link]:
+    bars = {r.request: bar + offset for bar, r in enumerate(sent)}
+    return [
+        Link(bars[src], bars[r.request], "wait", anchor, f"waits {seconds(delay / 1e6)} after its {anchor}")
+        for r in sent
+        for src, delay, anchor in zip(r.after, r.after_delay_us, r.after_anchor, strict=True)
+        if src in bars
+    ]
+
+
+def _details(sent: Sequence[SentRequest]) -> Details:
+    return {
+        "request": ("number", [r.request for r in sent]),
+        "session": ("number", [r.session + 1 for r in sent]),
+        "phase": ("text", [r.phase for r in sent]),
+        "sent later than due": ("ms", [None if r.sent_us is None else (r.sent_us - r.due_us) / 1000 for r in sent]),
+        "took when recorded": ("us", [_between(r.recorded_start_us, r.recorded_end_us) for r in sent]),
+        "prompt planned": ("tokens", [r.planned_input_tokens for r in sent]),
+        "prompt counted by the server": ("tokens", [r.measured_input_tokens for r in sent]),
+        "answer planned": ("tokens", [r.planned_output_tokens for r in sent]),
+        "answer counted by the server": ("tokens", [r.measured_output_tokens for r in sent]),
+        "from cache": ("tokens", [r.cached_tokens for r in sent]),
+        "cacheable at best": ("tokens", [r.predicted_cached_tokens for r in sent]),
+        "status": ("number", [r.status for r in sent]),
+        "error": ("text", [r.error for r in sent]),
+    }
+
+
+def _between(start: int | None, stop: int | None) -> int | None:
+    return None if start is None or stop is None else stop - start
