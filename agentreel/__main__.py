@@ -53,7 +53,9 @@ def _run(args: list[str]) -> int:
     except Exception as error:
         if debug:
             raise
-        return _complain(f"{type(error).__name__}: {error}; this is a bug of agentreel, run again with --debug to see where")
+        return _complain(
+            f"{type(error).__name__}: {error}; this is a bug of agentreel, run again with --debug to see where"
+        )
     return result if isinstance(result, int) else 0
 
 

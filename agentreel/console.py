@@ -3,22 +3,48 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 import click
 import orjson
 
-json_option: Callable[[Any], Any] = click.option("--json", "as_json", is_flag=True, help="Print JSON to stdout and nothing else there.")
-force_option: Callable[[Any], Any] = click.option("--force", is_flag=True, help="Replace an existing output.")
+from corpus.capture.reader import Captures
+
+
+def json_option[Command: Callable[..., Any]](command: Command) -> Command:
+    """The option `--json`, passed on as `as_json`."""
+    return click.option("--json", "as_json", is_flag=True, help="Print JSON, and nothing else, to stdout.")(command)
+
+
+def force_option[Command: Callable[..., Any]](command: Command) -> Command:
+    return click.option("--force", is_flag=True, help="Replace an existing output.")(command)
 
 
 def print_json(value: object) -> None:
-    """One JSON document (or one line of many) to stdout."""
-    sys.stdout.write(orjson.dumps(value, option=orjson.OPT_SERIALIZE_NUMPY).decode() + "\n")
+    """One JSON document, or one line of many, to stdout at once."""
+    sys.stdout.write(orjson.dumps(value).decode() + "\n")
     sys.stdout.flush()
 
 
 def note(message: str) -> None:
     """A message for the person, on stderr."""
     print(message, file=sys.stderr, flush=True)
+
+
+def counted[Item](what: str, items: Iterable[Item], total: int) -> Iterator[Item]:
+    """The same items, with a progress bar on stderr while they are taken; no bar when that is no terminal."""
+    if not sys.stderr.isatty():
+        yield from items
+        return
+    from rich.console import Console
+    from rich.progress import track
+
+    yield from track(items, description=what, total=total, console=Console(stderr=True), transient=True)
+
+
+def note_damage(captures: Captures) -> bool:
+    """Say on stderr what could not be read of captures; whether there was anything."""
+    for damage in captures.damage:
+        note(f"damaged: {damage.file} at byte {damage.offset}: {damage.problem}")
+    return bool(captures.damage)

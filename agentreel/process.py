@@ -54,3 +54,19 @@ def _ready_line(child: subprocess.Popen[bytes], args: Sequence[str], log: Path) 
 
 def _command(args: Sequence[str]) -> list[str]:
     return [sys.executable, "-m", "agentreel", *args]
+
+
+@contextlib.contextmanager
+def recording(captures: Path, logs: Path) -> Iterator[dict[str, str]]:
+    """A recorder in front of a stand-in model API; yields the recorder's ready line."""
+    with (
+        serve_command(("standin", "model-api", "--json"), logs / "model-api.log") as model_api,
+        serve_command(
+            (
+                *("record", str(captures), "--anthropic-port", "0", "--openai-port", "0", "--json"),
+                *("--anthropic-upstream", model_api["url"], "--openai-upstream", model_api["url"] + "/v1"),
+            ),
+            logs / "record.log",
+        ) as recorder,
+    ):
+        yield recorder

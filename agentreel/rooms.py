@@ -1,9 +1,9 @@
 """Are the top-level packages we are about to import really ours?
 
-The rooms' folder names (`proxy`, `replay`, ...) are also import names of other people's distributions. Another one found
-first on the path, or one that overwrote ours inside site-packages, would fail in strange ways much later; so the command
-looks before it imports: every room must stand beside `agentreel`, and an installed room's `__init__.py` must still have
-the checksum its own installation recorded.
+The rooms' folder names (`proxy`, `replay`, ...) are also import names of other people's distributions. Another one
+found first on the path, or one that overwrote ours inside site-packages, would fail in strange ways much later; so the
+command looks before it imports: every room must stand beside `agentreel`, and an installed room's `__init__.py` must
+still have the checksum its own installation recorded.
 """
 
 from __future__ import annotations

@@ -46,6 +46,7 @@ def _unknown(path: Path) -> InputError:
     if not path.exists():
         return InputError(path, "no such file or directory")
     return InputError(
-        path, "is neither a corpus directory nor a WEKA trace (.json, .jsonl, or a directory of them)",
+        path,
+        "is neither a corpus directory nor a WEKA trace (.json, .jsonl, or a directory of them)",
         "build a corpus from captures with `agentreel build`",
     )

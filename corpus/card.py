@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass, fields
+from dataclasses import asdict, dataclass, field, fields
 from pathlib import Path
 from typing import Any, Final
 
@@ -22,14 +22,14 @@ class Card:
     `rejected` counts by reason what was left out, and may still be filled while the sessions are written.
     """
 
-    version: int
     created_by: str  # "agentreel 0.1.0"
-    tokenizer: str | None  # None: the counts are an import's own
-    tokenizer_sha256: str | None
-    block_size: int | None  # tokens; None: differs between sessions
-    fingerprint: str
-    counts: dict[str, int]  # rows of each table
-    rejected: dict[str, int]
+    tokenizer: str | None = None  # None: the counts are an import's own
+    tokenizer_sha256: str | None = None
+    block_size: int | None = None  # tokens; None: as each session says
+    version: int = CORPUS_VERSION
+    fingerprint: str = ""
+    counts: dict[str, int] = field(default_factory=dict)  # rows of each table
+    rejected: dict[str, int] = field(default_factory=dict)
 
 
 def write_card(folder: Path, card: Card) -> None:

@@ -1,6 +1,6 @@
 """Make the samples anew: one scripted Claude Code session with two background sub-agents, through every stage.
 
-Times differ from run to run because the HTTP is real; the structure does not. The golden tests read the committed files.
+Times differ from run to run because the HTTP is real; the structure does not. Golden tests read the committed files.
 """
 
 from __future__ import annotations
@@ -11,11 +11,11 @@ import sys
 import tempfile
 from pathlib import Path
 
-from agentreel.process import run_command, serve_command
+from agentreel.process import recording, run_command, serve_command
 
 HERE = Path(__file__).parent
 MADE = ("captures", "corpus", "run", "weka.json", "graph.json")
-SCENARIO = "claude-background"
+SCENARIO = "claude-parallel"
 
 
 def main() -> None:
@@ -30,32 +30,37 @@ def main() -> None:
         run_command(["build", str(HERE / "captures"), str(HERE / "corpus")])
         run_command(["convert", str(HERE / "corpus"), str(HERE / "weka.json"), "--to", "weka"])
         graph = subprocess.run(
-            [sys.executable, "-m", "agentreel", "graph", str(HERE / "corpus"), "--json"], check=True, capture_output=True
+            [sys.executable, "-m", "agentreel", "graph", str(HERE / "corpus"), "--json"],
+            check=True,
+            capture_output=True,
         )
         (HERE / "graph.json").write_bytes(graph.stdout)
         replay(Path(logs))
 
 
 def record(logs: Path) -> None:
-    with (
-        serve_command(["standin", "model-api", "--port", "0", "--json"], logs / "model-api.log") as model_api,
-        serve_command(
-            ["record", str(HERE / "captures"), "--anthropic-port", "0", "--openai-port", "0", "--json"]
-            + ["--anthropic-upstream", model_api["url"], "--openai-upstream", model_api["url"] + "/v1"],
-            logs / "record.log",
-        ) as recorder,
-    ):
+    with recording(HERE / "captures", logs) as recorder:
         run_command(
-            ["standin", "agents", "--anthropic", recorder["anthropic"], "--openai", recorder["openai"]]
-            + ["--scenario", SCENARIO]
+            (
+                "standin",
+                "agents",
+                "--anthropic",
+                recorder["anthropic"],
+                "--openai",
+                recorder["openai"],
+                "--scenario",
+                SCENARIO,
+            )
         )
 
 
 def replay(logs: Path) -> None:
-    with serve_command(["standin", "engine", "--port", "0", "--json"], logs / "engine.log") as engine:
+    with serve_command(("standin", "engine", "--json"), logs / "engine.log") as engine:
         run_command(
-            ["replay", str(HERE / "corpus"), "--url", engine["url"], "--model", "standin", "--out", str(HERE / "run")]
-            + ["--warmup", "none"]
+            (
+                *("replay", str(HERE / "corpus"), "--url", engine["url"], "--model", "standin"),
+                *("--out", str(HERE / "run"), "--warmup", "none"),
+            )
         )
 
 

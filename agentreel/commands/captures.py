@@ -10,8 +10,9 @@ import click
 from rich.console import Console
 from rich.table import Table
 
-from agentreel.console import json_option, note, print_json
-from corpus.capture.reader import Captures, open_captures
+from agentreel.console import json_option, note_damage, print_json
+from corpus.capture.reader import open_captures
+from corpus.errors import InputError
 from corpus.exchange import Exchange
 
 _UNKNOWN_USAGE: dict[str, int | None] = dict.fromkeys(
@@ -36,7 +37,7 @@ def ls(path: Path, as_json: bool) -> int:
             print_json(row)
     else:
         Console().print(_table(rows))
-    return _report_damage(store)
+    return 3 if note_damage(store) else 0
 
 
 @captures.command()
@@ -47,11 +48,10 @@ def ls(path: Path, as_json: bool) -> int:
 def body(path: Path, exchange_id: str, part: str) -> None:
     """Write one body to stdout, byte for byte as it was on the wire."""
     exchange = open_captures(path).exchange(exchange_id)
-    if part == "request":
-        data = exchange.request.body
-    else:
-        data = exchange.response.body if exchange.response else b""
-    sys.stdout.buffer.write(data)
+    record = exchange.request if part == "request" else exchange.response
+    if record is None:
+        raise InputError(exchange_id, "has no response", "the recorder was stopped before it came")
+    sys.stdout.buffer.write(record.body)
     sys.stdout.buffer.flush()
 
 
@@ -104,10 +104,3 @@ def _table(rows: Iterator[dict[str, object]]) -> Table:
             str(row["response_bytes"] if row["response_bytes"] is not None else "-"),
         )
     return table
-
-
-def _report_damage(store: Captures) -> int:
-    """Say on stderr what could not be read; exit code 3 when something was lost."""
-    for damage in store.damage:
-        note(f"damaged: {damage.file} at byte {damage.offset}: {damage.problem}")
-    return 3 if store.damage else 0

@@ -4,6 +4,7 @@ from pathlib import Path
 
 import click
 
+from agentreel import __version__
 from agentreel.console import force_option, note
 from agentreel.source import read_source, source_card
 from corpus.card import Card
@@ -22,5 +23,5 @@ def convert(src: str, dst: Path, target: str, force: bool) -> None:
     if target == "weka":
         write_weka(dst, sessions, force=force)
     else:
-        write_corpus(dst, sessions, source_card(src) or Card.of_import(), force=force)
+        write_corpus(dst, sessions, source_card(src) or Card(f"agentreel {__version__}"), force=force)
     note(f"wrote {dst}")

@@ -1,5 +1,5 @@
-"""The whole chain on this machine: stand-in agents talk through a real `record` to a stand-in model API; what was heard is
-built, drawn, and replayed against a stand-in engine.
+"""The whole chain on this machine: stand-in agents talk through a real `record` to a stand-in model API; what was
+heard is built, drawn, and replayed against a stand-in engine.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from pathlib import Path
 import click
 
 from agentreel.console import note
-from agentreel.process import run_command, serve_command
+from agentreel.process import recording, run_command, serve_command
 from corpus.errors import InputError
 
 _MARKER = "demo.txt"
@@ -19,21 +19,20 @@ _SPEEDUP = "4"  # recorded delays are divided by this, so that the demo stays sh
 
 
 @click.command()
-@click.option("--out", type=click.Path(path_type=Path), default=Path("demo-out"), show_default=True, help="Where to put everything.")
+@click.option(
+    "--out",
+    type=click.Path(path_type=Path),
+    default=Path("demo-out"),
+    show_default=True,
+    help="Where to put everything.",
+)
 def demo(out: Path) -> None:
     """Run the whole chain with stand-ins: record, build, graph, replay, report. No network, no GPU, no keys."""
     started = time.monotonic()
     _prepare(out)
     logs = out / "logs"
     captures, corpus, run, page = (str(out / name) for name in ("captures", "corpus", "run", "report.html"))
-    with (
-        serve_command(["standin", "model-api", "--port", "0", "--json"], logs / "model-api.log") as model_api,
-        serve_command(
-            ["record", captures, "--anthropic-port", "0", "--openai-port", "0", "--json"]
-            + ["--anthropic-upstream", model_api["url"], "--openai-upstream", model_api["url"] + "/v1"],
-            logs / "record.log",
-        ) as recorder,
-    ):
+    with recording(Path(captures), logs) as recorder:
         note(f"1. stand-in agents work through the recorder at {recorder['anthropic']} and {recorder['openai']}")
         _step("standin", "agents", "--anthropic", recorder["anthropic"], "--openai", recorder["openai"])
     note("2. what was recorded becomes a corpus of integers")
@@ -42,7 +41,7 @@ def demo(out: Path) -> None:
     note("3. who spawned whom, who waited for whom")
     _step("show", corpus)
     _step("show", corpus, "1")
-    with serve_command(["standin", "engine", "--port", "0", "--json"], logs / "engine.log") as engine:
+    with serve_command(("standin", "engine", "--json"), logs / "engine.log") as engine:
         note("4. the same shape is sent to an inference server")
         _step(
             *("replay", corpus, "--url", engine["url"], "--model", "standin", "--out", run),

@@ -16,4 +16,4 @@ def show(src: str, session: str | None) -> None:
     if session is None:
         console.print(render_sessions(read_source(src)))
     else:
-        console.print(render_session(find_session(src, session), width=console.width))
+        console.print(render_session(find_session(src, session)))
