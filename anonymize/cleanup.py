@@ -63,7 +63,7 @@ def _is_error(exchange: Exchange) -> bool:
 
 
 def _has_no_answer(exchange: Exchange) -> bool:
-    return _status(exchange) is None or not (exchange.response and exchange.response.body)
+    return _status(exchange) is None or not (exchange.response and exchange.response.body_bytes)
 
 
 _ALWAYS: Final = (

@@ -15,8 +15,8 @@ Rules (reference: Claude Code 2.1 and Codex 0.171 as captured, 2026-11):
 | `agent_message` from an agent that this agent set to work | report, "agent_message" |
 | the result of a call of `COLLECTING` naming an agent as finished | report, "tool_result" |
 
-Forks repeat their parent's history and side questions see it too, so only the calling agent's own conversation can
-receive a result or a report. A call whose answer was not captured has no emitting request and is left out.
+Forks repeat their parent's history, side questions and hooks see it too, so only the conversation that made a call can
+receive its result or report. A call whose answer was not captured has no emitting request and is left out.
 """
 
 from __future__ import annotations
@@ -39,6 +39,8 @@ COLLECTING: Final = frozenset({"wait_agent", "TaskOutput"})
 _TARGET_KEYS: Final = ("to", "target", "id", "agent_id", "task_id")
 _SPAWNED_KEYS: Final = ("task_name", "agent_id")
 _FINISHED: Final = frozenset({"completed", "errored", "shutdown", "failed"})
+_MAIN_NAME: Final = "/root"  # of Codex's main agent; helpers without a task name carry it too
+# Purposes that are conversations of their own under the id of the agent that they serve
 _BESIDE: Final[frozenset[Purpose]] = frozenset(
     {"title", "side_question", "classifier", "web_search", "web_fetch", "memory", "hook", "guardian"}
 )
@@ -52,6 +54,9 @@ _SUBAGENT: Final = re.compile(r"<subagent_notification>(.*?)</subagent_notificat
 _WORDS: Final = re.compile(r"[\w/-]+")
 
 
+type _Voice = tuple[str | None, Purpose | None]  # one conversation: client id of the agent, purpose if beside its own
+
+
 @dataclass(frozen=True, slots=True)
 class Speaker:
     """An agent under its client's names: id (None: main) and, for Codex, path of task names."""
@@ -63,7 +68,7 @@ class Speaker:
 @dataclass(slots=True)
 class _Call:
     emit: int
-    agent_id: str | None
+    voice: _Voice
     tool: str
     targets: tuple[str, ...]  # agents that a re-tasking or collecting call names, as the client wrote them
     result: int | None = None
@@ -77,10 +82,10 @@ class LinkFinder:
 
     def __init__(self, speakers: Iterable[Speaker]) -> None:
         self._directory = _Directory(speakers)
-        self._calls: dict[tuple[str | None, str], _Call] = {}  # by calling agent and call id
+        self._calls: dict[tuple[_Voice, str], _Call] = {}  # by calling conversation and call id
         self._order: list[_Call] = []
-        self._work: dict[tuple[str | None, str], _Call] = {}  # latest call by which one agent set another to work
-        self._heard: dict[str | None, Counter[tuple[int, str | None]]] = defaultdict(Counter)
+        self._work: dict[tuple[_Voice, str], _Call] = {}  # latest call by which a conversation set an agent to work
+        self._heard: dict[_Voice, Counter[tuple[int, str | None]]] = defaultdict(Counter)
         self.texts_read = 0
         """Texts searched so far: the work done, in proportion to the new messages and results."""
 
@@ -93,11 +98,11 @@ class LinkFinder:
         answer: Iterable[Part],
     ) -> None:
         """One kept request: its prompt as (segment number, part) pairs in order, and its answer's parts."""
-        if purpose not in _BESIDE:
-            self._read_prompt(request, agent_id, prompt)
+        voice = (agent_id, purpose if purpose in _BESIDE else None)
+        self._read_prompt(request, voice, prompt)
         for part in answer:
             if part.kind == "tool_call" and part.call_id:
-                self._register(request, agent_id, part.call_id, part)
+                self._register(request, voice, part.call_id, part)
 
     def calls(self, agents: Mapping[str, int]) -> tuple[ToolCall, ...]:
         """All calls in order of emission, with agents as numbers; agents without a number are unknown."""
@@ -114,21 +119,21 @@ class LinkFinder:
             for number, call in enumerate(self._order)
         )
 
-    def _register(self, request: int, agent_id: str | None, call_id: str, part: Part) -> None:
-        if (agent_id, call_id) in self._calls:
+    def _register(self, request: int, voice: _Voice, call_id: str, part: Part) -> None:
+        if (voice, call_id) in self._calls:
             return
         name = (part.name or "").rsplit(".", 1)[-1]
         names_agents = name in RETASKING or name in COLLECTING
         targets = tuple(_values(_json(part.text), _TARGET_KEYS)) if names_agents else ()
-        call = _Call(request, agent_id, name, targets)
-        self._calls[agent_id, call_id] = call
+        call = _Call(request, voice, name, targets)
+        self._calls[voice, call_id] = call
         self._order.append(call)
         if name in RETASKING:
             for target in targets:
-                self._set_to_work(call, self._directory.find(target, agent_id))
+                self._set_to_work(call, self._directory.find(target, voice[0]))
 
-    def _read_prompt(self, request: int, agent_id: str | None, prompt: Iterable[tuple[int, Part]]) -> None:
-        heard, now = self._heard[agent_id], Counter[tuple[int, str | None]]()
+    def _read_prompt(self, request: int, voice: _Voice, prompt: Iterable[tuple[int, Part]]) -> None:
+        heard, now = self._heard[voice], Counter[tuple[int, str | None]]()
         for handle, part in prompt:
             key = (handle, part.call_id or part.name)
             now[key] += 1
@@ -136,14 +141,14 @@ class LinkFinder:
                 continue
             heard[key] = now[key]
             if part.kind == "tool_result":
-                self._read_result(request, agent_id, part)
+                self._read_result(request, voice, part)
             elif part.role == "agent_message" and part.name:
-                self._read_message(request, agent_id, part.name)
+                self._read_message(request, voice, part.name)
             elif part.kind in _SPOKEN and "notification>" in part.text:
-                self._read_notifications(request, agent_id, part.text)
+                self._read_notifications(request, voice, part.text)
 
-    def _read_result(self, request: int, agent_id: str | None, part: Part) -> None:
-        call = self._calls.get((agent_id, part.call_id or ""))
+    def _read_result(self, request: int, voice: _Voice, part: Part) -> None:
+        call = self._calls.get((voice, part.call_id or ""))
         if call is None or call.result is not None:
             return
         call.result, call.is_error = request, part.is_error
@@ -152,23 +157,23 @@ class LinkFinder:
         self.texts_read += 1
         if call.tool in COLLECTING:
             for finished in self._finished_agents(call, part.text):
-                self._deliver(request, self._work.get((agent_id, finished)), "tool_result")
+                self._deliver(request, self._work.get((voice, finished)), "tool_result")
         elif call.spawned is None:
             self._set_to_work(call, self._directory.started(_spawned_names(part.text)))
 
-    def _read_message(self, request: int, agent_id: str | None, author: str) -> None:
-        sender = self._directory.find(author, agent_id)
-        self._deliver(request, self._work.get((agent_id, sender)) if sender else None, "agent_message")
+    def _read_message(self, request: int, voice: _Voice, author: str) -> None:
+        sender = self._directory.find(author, voice[0])
+        self._deliver(request, self._work.get((voice, sender)) if sender else None, "agent_message")
 
-    def _read_notifications(self, request: int, agent_id: str | None, text: str) -> None:
+    def _read_notifications(self, request: int, voice: _Voice, text: str) -> None:
         self.texts_read += 1
         for note in _TASK.findall(text):
-            by_call = (self._calls.get((agent_id, call_id.strip())) for call_id in _TOOL_USE_ID.findall(note))
-            by_agent = (self._work.get((agent_id, task.strip())) for task in _TASK_ID.findall(note))
+            by_call = (self._calls.get((voice, call_id.strip())) for call_id in _TOOL_USE_ID.findall(note))
+            by_agent = (self._work.get((voice, task.strip())) for task in _TASK_ID.findall(note))
             self._deliver(request, next((call for call in (*by_call, *by_agent) if call), None), "notification")
         for note in _SUBAGENT.findall(text):
             for word in _WORDS.findall(note):
-                self._deliver(request, self._work.get((agent_id, word)), "notification")
+                self._deliver(request, self._work.get((voice, word)), "notification")
 
     def _finished_agents(self, call: _Call, text: str) -> Iterator[str]:
         """Client ids of the agents that a collecting call reports as finished."""
@@ -185,7 +190,7 @@ class LinkFinder:
     def _set_to_work(self, call: _Call, agent: str | None) -> None:
         if agent is not None and call.spawned is None:
             call.spawned = agent
-            self._work[call.agent_id, agent] = call
+            self._work[call.voice, agent] = call
 
     def _deliver(self, request: int, call: _Call | None, evidence: Evidence) -> None:
         delivery = Delivery(request, evidence)
@@ -199,21 +204,21 @@ class _Directory:
     def __init__(self, speakers: Iterable[Speaker]) -> None:
         self._ids: set[str] = set()
         self._named: dict[str, list[str]] = defaultdict(list)
-        self._name_of: dict[str | None, str] = {None: "/root"}
+        self._name_of: dict[str | None, str] = {None: _MAIN_NAME}
         self._started: set[str] = set()
         for speaker in speakers:
             if speaker.agent_id is not None:
                 self._ids.add(speaker.agent_id)
-                self._named[speaker.name or speaker.agent_id].append(speaker.agent_id)
-            if speaker.name:
-                self._name_of[speaker.agent_id] = speaker.name
+                if speaker.name and speaker.name != _MAIN_NAME:
+                    self._named[speaker.name].append(speaker.agent_id)
+                    self._name_of[speaker.agent_id] = speaker.name
 
     def find(self, target: str, caller: str | None) -> str | None:
         """The agent meant by `target` when `caller` writes it; the one started last when a name was used again."""
         if target in self._ids:
             return target
         for name in (target, f"{self._name_of.get(caller, '')}/{target}"):
-            same = self._named.get(name, []) if name else []
+            same = self._named.get(name, [])
             if same:
                 return next((agent for agent in reversed(same) if agent in self._started), same[0])
         return None
@@ -222,7 +227,7 @@ class _Directory:
         """The agent that a call's result names as started, the last known one of `names`."""
         found = None
         for name in names:
-            same = [name] if name in self._ids else self._named.get(name, []) if name else []
+            same = [name] if name in self._ids else self._named.get(name, [])
             found = next((agent for agent in same if agent not in self._started), same[-1] if same else found)
         if found is not None:
             self._started.add(found)

@@ -161,6 +161,20 @@ def test_what_an_agent_was_told_before_is_not_read_again() -> None:
     assert (found.spawned, found.result, found.deliveries) == (1, 1, (Delivery(1, "notification"),))
 
 
+def test_a_hook_under_an_agents_id_keeps_its_own_calls() -> None:
+    hook = Identity(session_id="s", agent_id=CHILD_ID, agent_kind="hook", purpose="hook", harness="claude-code")
+    same_id, start = tool_use("t1", "Bash", command="ls"), [user("hi")]
+    session = session_of(
+        [
+            call(CHILD, 1, start, same_id),
+            call(hook, 2, [user("check")], tool_use("t2", "Read", path="f")),
+            call(hook, 3, [user("check"), assistant(same_id), user(tool_result("t1", "?"), tool_result("t2", "f"))]),
+            call(CHILD, 5, [*start, assistant(same_id), user(tool_result("t1", "f"))]),
+        ]
+    )
+    assert [(one.emit, one.result) for one in session.tool_calls] == [(0, 3), (1, 2)]
+
+
 CODEX = Identity(session_id="r", agent_name="/root", purpose="turn", harness="codex")
 ALPHA_ID = "01a227c9-1364-70b1-9e3d-bb62130dc55e"
 

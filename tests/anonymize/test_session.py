@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Callable, Iterator
 from dataclasses import replace
@@ -231,6 +232,30 @@ def test_each_turn_tokenizes_what_it_added_and_nothing_else() -> None:
         sizes[1] + answer,
         *sizes[2:],  # the answer is the same text every time
     ]
+
+
+def test_a_chat_completion_is_a_request_like_any_other() -> None:
+    call = {"id": "c1", "type": "function", "function": {"name": "shell", "arguments": "{}"}}
+    asked = [{"role": "user", "content": "hi"}]
+    done = [*asked, {"role": "assistant", "tool_calls": [call]}, {"role": "tool", "tool_call_id": "c1", "content": "f"}]
+    choice = {"index": 0, "finish_reason": "tool_calls", "message": {"role": "assistant", "tool_calls": [call]}}
+    usage = {"prompt_tokens": 9, "completion_tokens": 4}
+    answer = json.dumps({"id": "x", "object": "chat.completion", "choices": [choice], "usage": usage}).encode()
+    made = [
+        exchange(
+            at,
+            {"model": "m", "messages": messages},
+            answer,
+            path="/v1/chat/completions",
+            content_type="application/json",
+        )
+        for at, messages in enumerate([asked, done])
+    ]
+    session = session_of(made)
+    assert [(one.stop, one.output_tokens, one.api) for one in session.requests] == [
+        ("tool_calls", 4, "openai-chat")
+    ] * 2
+    assert (session.tool_calls[0].emit, session.tool_calls[0].result, session.tool_calls[0].tool) == (0, 1, "shell")
 
 
 _WORDS = re.compile(r"[0-9a-f]{16,}|[A-Za-z0-9+/]{24,}|@|://|[/\\]\w", re.IGNORECASE)
