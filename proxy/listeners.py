@@ -45,6 +45,18 @@ class UpstreamTls(tlsconfig.TlsConfig):
 class ContentFreeLog(logging.Handler):
     """Says that mitmproxy logged something and where, but not what: its messages quote requests and responses."""
 
+    def install(self) -> None:
+        logger = logging.getLogger("mitmproxy")
+        logger.addHandler(self)
+        logger.setLevel(logging.WARNING)
+        logger.propagate = False
+
+    def uninstall(self) -> None:
+        logger = logging.getLogger("mitmproxy")
+        logger.propagate = True
+        logger.setLevel(logging.NOTSET)
+        logger.removeHandler(self)
+
     def emit(self, record: logging.LogRecord) -> None:
         reason = record.exc_info[0].__name__ if record.exc_info and record.exc_info[0] else record.levelname
         _log.warning("mitmproxy reported a problem: %s at %s:%d", reason, record.module, record.lineno)
@@ -57,15 +69,13 @@ class Listeners:
         self._hooks = hooks
         self._idle_limit_s = idle_limit_s
         self._server = proxyserver.Proxyserver()  # type: ignore[no-untyped-call]  # mitmproxy is typed in part
-        self._log = ContentFreeLog(logging.WARNING)
+        self._log = ContentFreeLog()
         self._master: Master
         self._running: asyncio.Task[None]
 
     async def start(self, host: str, ports: dict[Provider, int]) -> dict[Provider, int]:
         """The ports listened on, for 0 a free one. InputError when a port can't be had."""
-        logger = logging.getLogger("mitmproxy")
-        logger.addHandler(self._log)
-        logger.propagate = False
+        self._log.install()
         self._master = self._make_master()
         self._running = asyncio.ensure_future(self._master.run())
         await self._hooks.ready.wait()
@@ -123,9 +133,7 @@ class Listeners:
         await self._server.servers.update([])
         self._master.shutdown()  # type: ignore[no-untyped-call]
         await self._running
-        logger = logging.getLogger("mitmproxy")
-        logger.removeHandler(self._log)
-        logger.propagate = True
+        self._log.uninstall()
 
 
 def _mode(provider: Provider, host: str, port: int) -> ReverseMode:

@@ -1,0 +1,148 @@
+"""How listening starts and stops, against the real mitmproxy."""
+
+from __future__ import annotations
+
+import io
+import ipaddress
+import logging
+import socket
+import ssl
+import threading
+from pathlib import Path
+
+import pytest
+from cryptography import x509
+from cryptography.hazmat.primitives import serialization
+from mitmproxy import certs
+
+from corpus.errors import InputError
+from tests.proxy.conftest import Record, Recording
+from tests.proxy.loopback import (
+    EVENT,
+    SSE_HEAD,
+    TIMEOUT_S,
+    Client,
+    RawRequest,
+    Upstream,
+    chunked,
+)
+
+
+def test_upstream_that_speaks_no_tls_is_tls_failed(record: Record, recording_port: int) -> None:
+    recording = record(anthropic_upstream=f"https://127.0.0.1:{recording_port}")
+    with Client(recording.url) as client:
+        client.post("/v1/messages")
+        assert client.read_all().startswith(b"HTTP/1.1 502 ")
+    assert recording.only_exchange().end == "tls_failed"
+
+
+@pytest.fixture
+def recording_port() -> int:
+    """Port of a server that answers everything with one plain line and closes."""
+    listener = socket.create_server(("127.0.0.1", 0))
+
+    def serve() -> None:
+        with listener, listener.accept()[0] as connection:
+            connection.recv(1)
+            connection.sendall(b"HTTP/1.1 400 Bad Request\r\n\r\n")
+
+    threading.Thread(target=serve, daemon=True).start()
+    return int(listener.getsockname()[1])
+
+
+def test_stopping_ends_streams_in_flight_and_says_so(recording: Recording) -> None:
+    recording.upstream.answer = lambda connection, _request: connection.sendall(SSE_HEAD + chunked(EVENT))
+    with Client(recording.url) as client:
+        client.post("/v1/messages")
+        client.read_until(EVENT)
+        totals = recording.stop()
+        assert client.read_all() == b"\r\n"
+    assert totals.ends == {"proxy_shutdown": 1}
+    assert recording.only_exchange().end == "proxy_shutdown"
+
+
+def test_stopping_gives_streams_in_flight_their_grace(record: Record) -> None:
+    recording = record(grace_s=TIMEOUT_S)
+    go_on = threading.Event()
+
+    def wait_then_finish(connection: socket.socket, _request: RawRequest) -> None:
+        connection.sendall(SSE_HEAD + chunked(EVENT))
+        assert go_on.wait(TIMEOUT_S)
+        connection.sendall(chunked(EVENT) + b"0\r\n\r\n")
+
+    recording.upstream.answer = wait_then_finish
+    with Client(recording.url) as client:
+        client.post("/v1/messages")
+        client.read_until(EVENT)
+        stopping = threading.Thread(target=recording.stop)
+        stopping.start()
+        _wait_refused(recording.url)
+        go_on.set()
+        client.read_until(b"0\r\n\r\n")
+        stopping.join(TIMEOUT_S)
+    assert recording.only_exchange().end == "complete"
+
+
+def _wait_refused(url: str) -> None:
+    """Until the listener is closed."""
+    while True:
+        try:
+            Client(url).socket.close()
+        except ConnectionRefusedError:
+            return
+
+
+def test_port_in_use_is_one_line_naming_the_port(record: Record) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = taken.getsockname()[1]
+        with pytest.raises(InputError, match=f"^port {port}: is already in use"):
+            record(openai_port=port)
+    record().stop()  # and the next one starts
+
+
+def test_upstream_with_a_private_certificate_is_refused_by_default(record: Record, tmp_path: Path) -> None:
+    """TLS to upstreams is verified; the request never reaches a server that nobody vouches for."""
+    secure = Upstream(_self_signed(tmp_path))
+    recording = record(anthropic_upstream=secure.url)
+    with Client(recording.url) as client:
+        client.post("/v1/messages")
+        assert client.read_all().startswith(b"HTTP/1.1 502 ")
+    secure.close()
+    assert secure.requests.empty()
+    assert recording.only_exchange().end == "tls_failed"
+
+
+def _self_signed(directory: Path) -> ssl.SSLContext:
+    store = certs.CertStore.from_store(directory / "ca", "ca", 2048)
+    cert = store.get_cert("127.0.0.1", [x509.IPAddress(ipaddress.ip_address("127.0.0.1"))])
+    pem = directory / "server.pem"
+    key = cert.privatekey.private_bytes(
+        serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption()
+    )
+    pem.write_bytes(cert.cert.to_pem() + key)
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.load_cert_chain(pem)
+    return context
+
+
+def test_nothing_of_a_request_reaches_the_log(record: Record, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Listens where programs do, on the root logger; pytest's own capture goes around `propagate`."""
+    log = io.StringIO()
+    monkeypatch.setattr(logging.getLogger(), "handlers", [logging.StreamHandler(log)])
+    monkeypatch.setattr(logging.getLogger(), "level", logging.DEBUG)
+    recording = record()
+    for sent in (b"GET / HTTP/1.1\r\nAuthorization: canary", b"no http, canary\r\n\r\n", b"\x16\x03\x01canary"):
+        with Client(recording.url) as client:
+            client.send(sent)
+            client.socket.shutdown(socket.SHUT_WR)
+            client.read_all()
+    logging.getLogger("mitmproxy.planted").error("here is the %s", "canary")
+    recording.stop()
+    assert "mitmproxy reported a problem: ERROR at test_listeners:" in log.getvalue()
+    assert "canary" not in log.getvalue()
+
+
+def test_no_file_of_mitmproxy_is_made(record: Record, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HOME", str(tmp_path / "home"))
+    record().stop()
+    assert not (tmp_path / "home").exists()
