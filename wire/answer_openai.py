@@ -14,8 +14,8 @@ from wire.usage import normalise_usage
 
 Event = dict[str, Any]
 
-_ENDS: Final = frozenset({"response.completed", "response.incomplete", "response.failed"})
 _WHOLE: Final = frozenset({"completed", "incomplete"})  # the provider said all it will say
+_NOT_ENDED: Final = frozenset({"queued", "in_progress"})
 
 # delta event -> field of the unfinished item that it grows
 _GROWING: Final = {
@@ -76,4 +76,6 @@ def _whole(item: Event, grown: dict[str, list[str]]) -> Event:
 def _stop(response: Event, status: str | None) -> str | None:
     details = response.get("incomplete_details")
     reason = string(details.get("reason")) if isinstance(details, dict) else None
+    if status in _NOT_ENDED:
+        return None
     return reason if status == "incomplete" and reason else status

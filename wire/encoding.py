@@ -92,8 +92,9 @@ def _unbrotli(data: bytes) -> Iterator[bytes]:
     decoder = brotli.Decompressor()
     piece: bytes = decoder.process(data, output_buffer_limit=_PIECE)
     yield piece
-    while not decoder.is_finished() and not decoder.can_accept_more_data():
-        yield decoder.process(b"", output_buffer_limit=_PIECE)
+    while not decoder.is_finished() and (piece or not decoder.can_accept_more_data()):
+        piece = decoder.process(b"", output_buffer_limit=_PIECE)
+        yield piece
 
 
 def _unzstd(data: bytes) -> Iterator[bytes]:
