@@ -34,7 +34,9 @@ def view_captures(title: str, facts: Mapping[str, str], exchanges: Sequence[Exch
         "kind": "captures",
         "facts": list(facts.items()),
         "numbers": _numbers(exchanges, len(sessions)),
-        "notes": [f"{count(number)} exchanges ended with {end}" for end, number in ends.items() if end != "complete"],
+        "notes": [
+            f"exchanges that ended with {end}: {count(number)}" for end, number in ends.items() if end != "complete"
+        ],
         "columns": _COLUMNS,
         "rows": [_row(session_id, found) for session_id, found in sessions.items()],
         "views": [_timeline(session_id, found) for session_id, found in sessions.items()],
@@ -95,6 +97,7 @@ def _bar(exchange: Exchange, zero: int, lane: int) -> Bar:
         exchange.request.t_request_us - zero,
         None if first is None else first - zero,
         None if end is None else end - zero,
+        "whole" if exchange.request.identity.purpose in STEPS else "lower",
     )
 
 

@@ -57,9 +57,10 @@ def render_page(inputs: Sequence[PageInput]) -> str:
         f"default-src 'none'; script-src '{_hash(script)}'; style-src '{_hash(style)}'; "
         "base-uri 'none'; form-action 'none'"
     )
+    title = " - ".join(["agentreel report", *(given.title for given in inputs)])
     parts = {
         "policy": policy,
-        "title": html.escape(" - ".join(["agentreel report", *(given.title for given in inputs)])),
+        "title": html.escape(title.encode(errors="replace").decode()),
         "style": style,
         "data": _json([_view(given) for given in inputs]),
         "script": script,

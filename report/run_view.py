@@ -28,12 +28,9 @@ _COLUMNS = [
 ]
 
 
-def _ms(value: float) -> str:
-    return f"{value:,.2f} ms"
-
-
-def _rate(value: float) -> str:
-    return f"{count(value)} tok/s"
+def _three(value: float) -> str:
+    """Three significant digits; the unit stands in the title."""
+    return f"{value:,.0f}" if abs(value) >= 100 else f"{value:.3g}"
 
 
 def _signed(value: float) -> str:
@@ -45,16 +42,16 @@ _NUMBERS: Final[tuple[tuple[str, str, str, tuple[str, ...], Callable[[float], st
     ("requests profiled", "", "requests", (), count),
     ("errors", "must be 0", "errors", (), count),
     ("profiled for", "", "duration_s", (), seconds),
-    ("throughput, prompts and answers", "higher is better", "throughput_tps", (), _rate),
-    ("answer throughput", "higher is better", "output_tps", (), _rate),
-    ("time to first token", "lower is better", "ttft_s", ("p50", "p90", "p99"), seconds),
-    ("interactivity", "higher is better", "interactivity_tps", ("p50", "p90", "p99"), _rate),
-    ("answer tokens over whole latency", "higher is better", "e2e_normalized_tps", ("p50", "p90", "p99"), _rate),
+    ("prompt and answer tokens a second", "higher is better", "throughput_tps", (), _three),
+    ("answer tokens a second", "higher is better", "output_tps", (), _three),
+    ("time to first token, s", "lower is better", "ttft_s", ("p50", "p90", "p99"), _three),
+    ("interactivity, tokens/s", "higher is better", "interactivity_tps", ("p50", "p90", "p99"), _three),
+    ("answer tokens / latency, tokens/s", "higher is better", "e2e_normalized_tps", ("p50", "p90", "p99"), _three),
     ("prompt tokens served from cache", "higher is better", "cache_hit_rate", (), share),
     ("best possible with these requests", "the cache-hit ceiling", "predicted_hit_rate", (), share),
     ("sessions finished", "", "sessions_completed", (), count),
-    ("replayed over recorded time", "1 = as recorded", "session_slowdown", ("p50", "p90"), "{:.2f}".format),
-    ("sent later than due", "lower is better", "lateness_ms", ("p50", "p99", "max"), _ms),
+    ("replayed over recorded time", "1 = as recorded", "session_slowdown", ("p50", "p90"), _three),
+    ("sent later than due, ms", "lower is better", "lateness_ms", ("p50", "p99", "max"), _three),
     ("sent before its predecessors", "must be 0", "edge_violations", (), count),
     ("prompt tokens counted minus planned", "must be 0", "token_error", ("p50", "p99", "max"), _signed),
 )
@@ -96,10 +93,10 @@ def _notes(summary: Mapping[str, Any]) -> list[str]:
     dropped = (summary.get("dropped_requests") or {}).items()
     return [
         *warnings,
-        *(f"{count(number)} requests failed: {name}" for name, number in classes),
-        *(f"{count(number)} requests of the corpus were never sent: {reason}" for reason, number in dropped if number),
+        *(f"failed requests, {name}: {count(number)}" for name, number in classes),
+        *(f"requests of the corpus never sent, {reason}: {count(number)}" for reason, number in dropped if number),
         *(
-            [f"{count(summary['unfinished'])} requests were cut off by the end of the run"]
+            [f"requests cut off by the end of the run: {count(summary['unfinished'])}"]
             if summary.get("unfinished")
             else []
         ),

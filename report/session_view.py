@@ -39,7 +39,7 @@ def view_sessions(title: str, facts: Mapping[str, str], sessions: Sequence[Sessi
             "head": list(stats["input_tokens"]),
             "rows": [[words, *(write(value) for value in stats[name].values())] for name, words, write in SAMPLES],
         },
-        "notes": [f"{count(n)} {MEANINGS[name]}" for name, n in stats["anomalies"].items() if n],
+        "notes": [f"{MEANINGS[name]}: {count(n)}" for name, n in stats["anomalies"].items() if n],
         "columns": _COLUMNS,
         "rows": [_row(session) for session in sessions],
         "views": [_timeline(session) for session in sessions],
@@ -83,11 +83,18 @@ def _timeline(session: Session) -> dict[str, Any]:
     lane_of = {agent: lane for lane, (_, agent) in enumerate(order)}
     lanes = [Lane("main" if agent == 0 else f"{session.agents[agent].kind} {agent}", depth) for depth, agent in order]
     bars = [
-        Bar(lane_of[r.agent], _tone(session, number), r.t_start_us, r.t_first_us, r.t_end_us)
+        Bar(
+            lane_of[r.agent],
+            _tone(session, number),
+            r.t_start_us,
+            r.t_first_us,
+            r.t_end_us,
+            "lower" if r.purpose not in STEPS else "whole",
+        )
         for number, r in enumerate(session.requests)
     ]
     unknown = sum(r.t_end_us is None for r in session.requests)
-    note = f"{unknown} requests of unknown length are drawn as a line." if unknown else ""
+    note = f"Requests of unknown length, drawn as a line: {unknown}." if unknown else ""
     return draw(session.label, note, lanes, bars, _details(session), map(_link, session.edges))
 
 
