@@ -1,7 +1,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from os.path import commonprefix
+from itertools import takewhile
 
 import numpy as np
 import pytest
@@ -34,7 +34,7 @@ def chained(draw: st.DrawFn) -> Lists:
 
 
 def shared(left: list[int], right: list[int]) -> int:
-    return len(commonprefix([left, right]))
+    return sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], zip(left, right, strict=False)))
 
 
 def expanded(lists: Lists) -> Lists:
