@@ -275,6 +275,7 @@ function follow(view, drawn, panel, scroll, state) {
 
 function describe(view, bar, panel) {
   panel.replaceChildren();
+  panel.classList.toggle("held", bar !== null);
   if (bar === null) return make("span", "No request chosen.", panel, "quiet");
   const list = make("dl", null, panel), start = view.bars.start[bar], end = view.bars.end[bar], first = view.bars.first[bar];
   const put = (name, value) => {
