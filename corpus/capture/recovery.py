@@ -57,7 +57,7 @@ def read_frames(data: bytes, *, bodies: bool = True) -> Iterator[Frame | Flaw]:
     at = 0
     while at < len(data):
         found = decode_marker(data, at)
-        if found is None or nonce not in (None, found[0].nonce):
+        if found is None:
             following = find_marker(data, at + 1, nonce)
             cut = following == len(data)
             yield Flaw(at, "no frame begins here" + (" (cut, or overwritten)" if cut else "; skipped to the next"))

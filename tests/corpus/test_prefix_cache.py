@@ -1,7 +1,7 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from corpus.prefix_cache import PrefixCache
@@ -39,10 +39,11 @@ class Model:
             del self.used[min(leaves, key=self.used.__getitem__)]
 
 
-prompts = st.lists(st.integers(0, 2), max_size=8).map(tuple)
+prompts = st.lists(st.integers(0, 1), max_size=6).map(tuple)
 operations = st.lists(st.tuples(st.sampled_from(["match", "insert"]), prompts), max_size=60)
 
 
+@settings(max_examples=300)
 @given(st.none() | st.integers(0, 12), operations)
 def test_equals_brute_force(capacity: int | None, steps: list[tuple[str, tuple[int, ...]]]) -> None:
     cache, model = PrefixCache(capacity), Model(capacity)
@@ -65,6 +66,14 @@ def test_the_longest_unused_prompt_goes_first_and_its_tail_before_its_head() -> 
     cache.insert(["c1", "c2", "c3"])
     assert cache.match(["b1", "b2"]) == 2
     assert cache.match(["a1", "a2", "a3"]) == 1
+
+
+def test_a_match_leaves_the_tail_first_in_line() -> None:
+    cache = PrefixCache(3)
+    cache.insert(["a1", "a2", "a3"])
+    assert cache.match(["a1", "a2", "a3"]) == 3
+    cache.insert(["b1"])
+    assert cache.match(["a1", "a2", "a3"]) == 2
 
 
 def test_a_match_keeps_blocks_alive() -> None:

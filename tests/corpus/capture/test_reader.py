@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from corpus.capture import reader as reader_module
-from corpus.capture.directory import segment_files
+from corpus.capture.directory import segment_files, segment_name
 from corpus.capture.reader import Captures, Damage, is_captures, open_captures
 from corpus.capture.segment import FrameEncoder, Marker, Record
 from corpus.capture.writer import CaptureWriter
@@ -44,6 +44,15 @@ def test_sessions_and_workers_are_merged_by_time(tmp_path: Path, make_exchange: 
     assert list(captures.exchanges("unheard")) == []
     assert captures.damage == []
     assert is_captures(tmp_path)
+
+
+def test_a_file_under_another_sessions_name_is_not_mistaken(tmp_path: Path, make_exchange: MakeExchange) -> None:
+    pairs = [make_exchange(1, "a"), make_exchange(2, "b")]
+    write(tmp_path, pairs)
+    segment_files(tmp_path, "b")[0].rename(tmp_path / segment_name("a", "w0", "renamed"))
+    captures = open_captures(tmp_path)
+    assert list(captures.exchanges("a")) == [Exchange(*pairs[0])]
+    assert read_all(captures) == pairs
 
 
 def test_without_bodies_sizes_are_known(tmp_path: Path, make_exchange: MakeExchange) -> None:
