@@ -24,7 +24,7 @@ from corpus.capture.segment import FRAME_END, FrameEncoder, Marker, Record
 from corpus.exchange import RequestRecord, ResponseRecord
 
 IDLE_US: Final = 60_000_000
-OPEN_FILES: Final = 64  # at window 2^23 about 3 to 12 MB each
+OPEN_FILES: Final = 32  # measured: 10 MB each at window 2^23, once 8 MB went through
 
 
 class CaptureWriter:
