@@ -168,3 +168,12 @@ def _receive(connection: socket.socket, buffer: bytearray) -> None:
 
 def chunked(*pieces: bytes) -> bytes:
     return b"".join(b"%x\r\n%s\r\n" % (len(piece), piece) for piece in pieces)
+
+
+def wait_refused(url: str) -> None:
+    """Until the listener is closed."""
+    while True:
+        try:
+            Client(url).socket.close()
+        except ConnectionRefusedError:
+            return

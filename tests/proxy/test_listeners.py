@@ -25,6 +25,7 @@ from tests.proxy.loopback import (
     RawRequest,
     Upstream,
     chunked,
+    wait_refused,
 )
 
 
@@ -76,20 +77,11 @@ def test_stopping_gives_streams_in_flight_their_grace(record: Record) -> None:
         client.read_until(EVENT)
         stopping = threading.Thread(target=recording.stop)
         stopping.start()
-        _wait_refused(recording.url)
+        wait_refused(recording.url)
         go_on.set()
         client.read_until(b"0\r\n\r\n")
         stopping.join(TIMEOUT_S)
     assert recording.only_exchange().end == "complete"
-
-
-def _wait_refused(url: str) -> None:
-    """Until the listener is closed."""
-    while True:
-        try:
-            Client(url).socket.close()
-        except ConnectionRefusedError:
-            return
 
 
 def test_port_in_use_is_one_line_naming_the_port(record: Record) -> None:

@@ -2,11 +2,32 @@
 
 from __future__ import annotations
 
+import base64
+import dataclasses
+import logging
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
 import pytest
 
+from corpus.capture.reader import open_captures
 from corpus.errors import InputError
+from proxy.recorder import exchange_ids, steady_clock
 from tests.proxy.conftest import Record, Recording
-from tests.proxy.loopback import OK_JSON, SSE_HEAD, Client, answer_with, chunked
+from tests.proxy.loopback import (
+    EVENT,
+    OK_JSON,
+    SSE_HEAD,
+    TIMEOUT_S,
+    Client,
+    Upstream,
+    answer_with,
+    chunked,
+    wait_refused,
+)
 
 
 def test_error_event_in_the_stream_is_sse_error(recording: Recording) -> None:
@@ -55,3 +76,104 @@ def test_files_are_private(recording: Recording) -> None:
     recording.stop()
     assert recording.captures.stat().st_mode & 0o777 == 0o700
     assert {file.stat().st_mode & 0o777 for file in recording.captures.iterdir()} == {0o600}
+
+
+CANARY = b"canary-5ecre7"
+SECRETS = (
+    "Authorization: Bearer {}",
+    "Proxy-Authorization: Basic {}",
+    "x-api-key: {}",
+    "X-Goog-Api-Key: {}",
+    "Cookie: session={}",
+    "chatgpt-account-id: {}",
+    "openai-organization: {}",
+    "x-my-session-token: {}",
+    "{}: odd",
+)
+
+
+def test_no_secret_is_ever_stored_or_logged(recording: Recording, caplog: pytest.LogCaptureFixture) -> None:
+    """Credentials in headers and queries of a request, in headers of its answer, in bodies of a sign-in."""
+    canary = CANARY.decode()
+    answer = f"HTTP/1.1 200 OK\r\nSet-Cookie: a={canary}\r\nx-codex-turn-state: {canary}\r\nContent-Length: 0\r\n\r\n"
+    sign_in = f"HTTP/1.1 200 OK\r\nx-note: {canary}\r\nContent-Length: {len(canary)}\r\n\r\n{canary}"
+    recording.upstream.answer = lambda connection, request: connection.sendall(
+        (sign_in if b"/oauth/" in request.line else answer).encode()
+    )
+    caplog.set_level(logging.DEBUG)
+    with Client(recording.recorder.openai_url) as client:
+        headers = tuple(header.format(canary) for header in SECRETS[:-1])
+        client.post(f"/v1/responses?key={canary}&access_token={canary}&tag=sk-{canary}", b'{"model":"m"}', headers)
+        client.response()
+        client.post(f"/v1/oauth/token?x={canary}", CANARY, (f"Accept: {canary}",))
+        client.response()
+    heard = [recording.upstream.next_request() for _ in range(2)]
+    assert heard[0].head.count(CANARY) == len(headers) + 3
+    assert (heard[1].head.count(CANARY), heard[1].body) == (2, CANARY)
+
+    first, second = recording.exchanges()
+    for exchange in (first, second):
+        assert canary not in repr(dataclasses.asdict(exchange))
+    assert first.request.body == b'{"model":"m"}'
+    assert second.request.path == "/v1/oauth/token"
+    assert second.response is not None
+    assert (second.request.headers, second.response.headers, second.response.status) == ((), (), 200)
+    for form in (CANARY, base64.b64encode(CANARY), CANARY[:8]):
+        assert not [file for file in recording.captures.iterdir() if form in file.read_bytes()]
+    assert canary not in caplog.text
+
+
+SCRIPT = """
+import sys
+from pathlib import Path
+from proxy.recorder import RecordSettings, run_recorder
+settings = RecordSettings(
+    Path(sys.argv[1]), anthropic_port=0, openai_port=0, anthropic_upstream=sys.argv[2], grace_s=60.0
+)
+totals = run_recorder(settings, lambda listening: print(listening.anthropic_url, flush=True))
+print(totals.ends, flush=True)
+"""
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+def test_a_signal_ends_it_cleanly_and_a_second_one_ends_the_grace(
+    number: signal.Signals, upstream: Upstream, tmp_path: Path
+) -> None:
+    upstream.answer = lambda connection, _request: connection.sendall(SSE_HEAD + chunked(EVENT))
+    command = [sys.executable, "-c", SCRIPT, str(tmp_path / "captures"), upstream.url]
+    with subprocess.Popen(command, cwd=Path(__file__).parents[2], stdout=subprocess.PIPE, text=True) as process:
+        assert process.stdout is not None
+        url = process.stdout.readline().strip()
+        with Client(url) as client:
+            client.post("/v1/messages")
+            client.read_until(EVENT)
+            process.send_signal(number)
+            wait_refused(url)
+            process.send_signal(number)
+            client.read_all()
+        assert process.stdout.readline() == "{'proxy_shutdown': 1}\n"
+        assert process.wait(TIMEOUT_S) == 0
+    (exchange,) = open_captures(tmp_path / "captures").exchanges()
+    assert exchange.end == "proxy_shutdown"
+
+
+def test_one_recorder_at_a_time(recording: Recording, record: Record) -> None:
+    with pytest.raises(RuntimeError, match="already running"):
+        record()
+    recording.stop()
+    record().stop()
+
+
+def test_exchange_ids_sort_by_time_and_never_repeat() -> None:
+    first, second = exchange_ids(), exchange_ids()
+    ids = [first(1), first(1), second(1), first(2), first(10**15)]
+    assert len(set(ids)) == len(ids)
+    assert sorted(ids)[-2:] == ids[-2:]
+    assert ids[0] < ids[1]
+
+
+def test_clock_tells_unix_time_and_never_steps_back(monkeypatch: pytest.MonkeyPatch) -> None:
+    clock = steady_clock()
+    assert abs(clock() - time.time_ns() // 1000) < 60_000_000
+    monkeypatch.setattr(time, "time_ns", lambda: 0)
+    assert clock() > 1_500_000_000_000_000

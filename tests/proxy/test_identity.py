@@ -1,0 +1,292 @@
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+
+import orjson
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from corpus.exchange import Identity, RequestRecord
+from proxy.identity import identify
+from proxy.redaction import stored_headers
+from tests.proxy.captured import (
+    claude_requests,
+    claude_scenarios,
+    codex_requests,
+    codex_scenarios,
+    identity_of,
+    needs_captures,
+)
+from wire.api import api_of
+from wire.facts import RequestFacts
+
+
+def asked(
+    *headers: tuple[str, str], body: object = None, path: str = "/v1/messages", method: str = "POST"
+) -> RequestRecord:
+    data = b"" if body is None else orjson.dumps(body)
+    stored = stored_headers([(name.encode(), value.encode()) for name, value in headers])
+    return RequestRecord("e", 0, 0, method, path, api_of(method, path), "", stored, Identity(), None, len(data), data)
+
+
+CLAUDE = (("User-Agent", "claude-cli/2.1.328 (external, cli)"), ("X-Claude-Code-Session-Id", "s1"))
+TURN = {"model": "m", "stream": True, "tools": [{"name": "Bash"}], "messages": [{"role": "user", "content": "hi"}]}
+
+
+def test_claude_main_turn_has_no_agent() -> None:
+    identity = identity_of(asked(*CLAUDE, body=TURN))
+    assert identity == Identity(
+        session_id="s1",
+        purpose="turn",
+        harness="claude-code",
+        harness_version="2.1.328",
+        model="m",
+        stream=True,
+    )
+
+
+def test_subagent_without_parent_header_is_child_of_main() -> None:
+    identity = identity_of(asked(*CLAUDE, ("x-claude-code-agent-id", "a1"), body=TURN))
+    assert (identity.agent_id, identity.parent_agent_id, identity.agent_kind) == ("a1", None, "subagent")
+
+
+def test_subagent_of_a_subagent_names_its_parent() -> None:
+    headers = (*CLAUDE, ("x-claude-code-agent-id", "a2"), ("x-claude-code-parent-agent-id", "a1"))
+    identity = identity_of(asked(*headers, body=TURN))
+    assert (identity.agent_id, identity.parent_agent_id) == ("a2", "a1")
+
+
+@pytest.mark.parametrize(
+    ("user_id", "session"),
+    [
+        ('{"device_id":"d","account_uuid":"","session_id":"s9"}', "s9"),
+        (
+            "user_ab_account_11111111-2222_session_01234567-89ab-cdef-0123-456789abcdef",
+            "01234567-89ab-cdef-0123-456789abcdef",
+        ),
+        ("nobody", None),
+    ],
+)
+def test_session_is_read_from_the_body_when_no_header_has_it(user_id: str, session: str | None) -> None:
+    assert identity_of(asked(body=TURN | {"metadata": {"user_id": user_id}})).session_id == session
+
+
+@pytest.mark.parametrize(
+    ("headers", "changes", "purpose"),
+    [
+        ((("x-claude-code-request-class", "compaction"),), {}, "compaction"),
+        ((("x-claude-code-compaction", "auto"),), {}, "compaction"),
+        ((("x-claude-code-request-class", "auxiliary"),), {}, "side_question"),
+        ((("x-claude-code-auxiliary-type", "memory_extraction"),), {}, "memory"),
+        ((("anthropic-beta", "a,fallback-credit-2026"),), {}, "turn"),
+        ((), {"tools": [{"type": "web_search_20250305", "name": "web_search"}]}, "web_search"),
+        ((), {"tools": [], "system": "You are."}, "web_fetch"),
+        ((), {"tools": [], "system": "x" * 3000}, "turn"),
+        ((), {"tools": [], "stream": False, "thinking": {"type": "disabled"}}, "classifier"),
+    ],
+)
+def test_claude_purposes(headers: tuple[tuple[str, str], ...], changes: dict[str, object], purpose: str) -> None:
+    assert identity_of(asked(*CLAUDE, *headers, body=TURN | changes)).purpose == purpose
+
+
+def test_long_instruction_with_the_summary_beta_is_compaction() -> None:
+    body = TURN | {"messages": [{"role": "user", "content": "x" * 5000}]}
+    assert identity_of(asked(*CLAUDE, ("anthropic-beta", "fallback-credit-2026"), body=body)).purpose == "compaction"
+    assert identity_of(asked(*CLAUDE, body=body)).purpose == "turn"
+
+
+def test_schema_without_tools_is_a_title_for_a_session_text_and_a_hook_otherwise() -> None:
+    schema = {"tools": [], "output_config": {"format": {"type": "json_schema", "schema": {}}}}
+    title = {"messages": [{"role": "user", "content": [{"type": "text", "text": "<session>\nhi\n</session>"}]}]}
+    assert identity_of(asked(*CLAUDE, body=TURN | schema | title)).purpose == "title"
+    assert identity_of(asked(*CLAUDE, body=TURN | schema)).purpose == "hook"
+
+
+def test_shapes_of_claude_mean_nothing_for_other_clients() -> None:
+    assert identity_of(asked(("User-Agent", "curl/8"), body=TURN | {"tools": []})).purpose == "turn"
+
+
+@pytest.mark.parametrize(
+    ("method", "path", "purpose"),
+    [
+        ("POST", "/v1/messages/count_tokens?beta=true", "count_tokens"),
+        ("HEAD", "/api/hello", "probe"),
+        ("GET", "/v1/models", "other"),
+        ("GET", "/v1/responses", "probe"),
+        ("POST", "/v1/unknown", "other"),
+    ],
+)
+def test_requests_outside_conversations(method: str, path: str, purpose: str) -> None:
+    assert identity_of(asked(*CLAUDE, method=method, path=path)).purpose == purpose
+
+
+def codex(
+    metadata: Mapping[str, object], *headers: tuple[str, str], flat: dict[str, str] | None = None
+) -> RequestRecord:
+    client = {"x-codex-turn-metadata": orjson.dumps(metadata).decode()}
+    body = {"model": "m", "input": [], "stream": True, "client_metadata": client}
+    return asked(*headers, body=body, path="/v1/responses")
+
+
+def test_codex_body_metadata_beats_headers() -> None:
+    record = codex({"session_id": "s", "thread_id": "t", "turn_id": "u"}, ("session-id", "x"), ("thread-id", "y"))
+    identity = identity_of(record)
+    assert (identity.session_id, identity.agent_id, identity.turn_id) == ("s", "t", "u")
+
+
+def test_codex_main_thread_is_the_main_agent() -> None:
+    child = {"session_id": "s", "thread_id": "t", "parent_thread_id": "s", "agent_name": "/root/a"}
+    identity = identity_of(codex(child, ("x-openai-subagent", "collab_spawn")))
+    assert (identity.agent_id, identity.parent_agent_id, identity.agent_kind) == ("t", None, "subagent")
+    assert identity_of(codex({"session_id": "s", "thread_id": "s"})).agent_id is None
+
+
+def test_codex_header_copies_serve_when_the_body_is_silent() -> None:
+    headers = (("session-id", "s"), ("x-codex-window-id", "t:3"), ("x-codex-parent-thread-id", "p"))
+    identity = identity_of(asked(*headers, body={"model": "m", "input": []}, path="/v1/responses"))
+    assert (identity.session_id, identity.agent_id, identity.parent_agent_id) == ("s", "t", "p")
+
+
+@pytest.mark.parametrize(
+    ("label", "kind", "purpose"),
+    [
+        ("collab_spawn", "subagent", "turn"),
+        ("review", "side", "review"),
+        ("guardian", "side", "guardian"),
+        ("memory_consolidation", "side", "memory"),
+        ("compact", "subagent", "compaction"),
+        ("anything", "subagent", "turn"),
+    ],
+)
+def test_codex_labels(label: str, kind: str, purpose: str) -> None:
+    identity = identity_of(codex({"session_id": "s", "thread_id": "t"}, ("x-openai-subagent", label)))
+    assert (identity.agent_kind, identity.purpose) == (kind, purpose)
+
+
+def test_codex_child_that_takes_its_parents_history_along_is_a_fork() -> None:
+    metadata = {"session_id": "s", "thread_id": "t", "history_initialization": "warm_fork"}
+    assert identity_of(codex(metadata)).agent_kind == "fork"
+    assert identity_of(codex(metadata | {"thread_id": "s"})).agent_kind == "main"
+
+
+def test_codex_compaction_and_title_are_told_by_metadata() -> None:
+    assert identity_of(codex({"session_id": "s", "request_kind": "compaction"})).purpose == "compaction"
+    assert identity_of(codex({"session_id": "s", "thread_source": "thread_title"})).purpose == "title"
+
+
+def test_unreadable_body_leaves_what_headers_say() -> None:
+    record = asked(*CLAUDE, ("x-claude-code-agent-id", "a1"))
+    identity = identify(record, b"", RequestFacts())
+    assert (identity.session_id, identity.agent_id, identity.purpose, identity.model) == ("s1", "a1", "turn", None)
+
+
+names = st.sampled_from(
+    ["session-id", "thread-id", "x-claude-code-agent-id", "x-openai-subagent", "User-Agent", "x-codex-turn-metadata"]
+)
+values = st.sampled_from(
+    ["", "s", "t", "collab_spawn", "claude-cli/1.0", "codex_exec/1", "{", "[]", '{"thread_id":"t"}', "\u0000"]
+)
+
+
+@given(st.lists(st.tuples(names, values)), st.binary(max_size=40))
+def test_any_request_has_an_identity_and_main_has_no_agent_id(headers: list[tuple[str, str]], body: bytes) -> None:
+    record = replace(asked(*headers, path="/v1/responses"), body=body)
+    identity = identity_of(record)
+    assert (identity.agent_kind == "main") == (identity.agent_id is None)
+
+
+# --- real clients
+
+
+def purposes(records: list[RequestRecord]) -> list[str]:
+    return [purpose for record in records if (purpose := identity_of(record).purpose) not in ("other", "probe")]
+
+
+@needs_captures
+@pytest.mark.parametrize(
+    ("scenario", "expected"),
+    [
+        ("base_tool_loop", ["turn"] * 5),
+        ("base_interactive_auto_mode", ["title", *["turn"] * 5, "title", "turn"]),
+        ("base_resume_fork_session_compact", ["compaction"] * 2 + ["turn"] * 8),
+        ("fault_refusal", ["turn"] * 2),
+        ("hint_auto_mode_classifier", ["turn", "classifier", "classifier", "turn"]),
+        (
+            "hint_custom_agent_skill_hooks",
+            ["turn", "turn", "hook", "hook", "turn", "turn", "turn", "hook", "hook", "turn", "turn", "hook"],
+        ),
+        ("hint_interactive_interrupt_steer", ["title", "turn", "turn", "turn"]),
+        ("proxy_websearch_webfetch", ["turn", "turn", "web_search", "turn", "web_fetch", "turn"]),
+    ],
+)
+def test_claude_scenarios_have_the_purposes_the_study_names(scenario: str, expected: list[str]) -> None:
+    assert purposes(claude_requests(scenario)) == expected
+
+
+@needs_captures
+@pytest.mark.parametrize("scenario", ["base_subagent_nested", "hint_subagent_nested", "proxy_subagent_nested"])
+def test_claude_nested_agents_hang_under_the_first_child(scenario: str) -> None:
+    identities = [identity_of(record) for record in claude_requests(scenario)]
+    agents = {i.agent_id: i.parent_agent_id for i in identities if i.agent_id is not None}
+    roots = [agent for agent, parent in agents.items() if parent is None]
+    assert len(roots) == 1
+    assert {parent for parent in agents.values() if parent is not None} == {roots[0]}
+    assert len({i.session_id for i in identities if i.purpose == "turn"}) == 1
+
+
+@needs_captures
+def test_claude_workflow_agents_are_known_where_the_class_is_sent() -> None:
+    kinds = {identity_of(record).agent_kind for record in claude_requests("proxy_workflow")}
+    assert kinds == {"main", "workflow"}
+
+
+@needs_captures
+def test_every_claude_message_has_session_harness_and_version() -> None:
+    for scenario in claude_scenarios():
+        for record in claude_requests(scenario):
+            if record.api != "other":
+                identity = identity_of(record)
+                assert identity.session_id
+                assert identity.harness == "claude-code"
+                assert (identity.harness_version or "").startswith("2.1.3")
+
+
+@needs_captures
+@pytest.mark.parametrize("scenario", ["http_agents", "custom_agents"])
+def test_codex_agents_form_the_tree_of_their_names(scenario: str) -> None:
+    identities = [identity_of(record) for record in codex_requests(scenario)]
+    by_name = {i.agent_name: (i.agent_id, i.parent_agent_id, i.agent_kind) for i in identities}
+    beta = by_name["/root/beta"][0]
+    assert by_name["/root"] == (None, None, "main")
+    assert by_name["/root/alpha"][1:] == (None, "subagent")
+    assert by_name["/root/beta"][1:] == (None, "subagent")
+    assert by_name["/root/beta/gamma"][1:] == (beta, "subagent")
+    assert len({i.session_id for i in identities}) == 1
+
+
+@needs_captures
+@pytest.mark.parametrize(
+    ("scenario", "expected"),
+    [
+        ("guardian_http", {"prewarm", "turn", "guardian"}),
+        ("memories", {"prewarm", "turn", "memory"}),
+        ("app_http", {"prewarm", "turn", "compaction", "review"}),
+        ("http_compact", {"prewarm", "turn", "compaction"}),
+        ("custom_compact", {"turn", "compaction"}),
+    ],
+)
+def test_codex_scenarios_have_the_purposes_the_study_names(scenario: str, expected: set[str]) -> None:
+    assert set(purposes(codex_requests(scenario))) == expected
+
+
+@needs_captures
+def test_every_codex_model_request_has_session_harness_version_and_turn() -> None:
+    for scenario in codex_scenarios():
+        for record in codex_requests(scenario):
+            if record.api == "openai-responses":
+                identity = identity_of(record)
+                assert identity.session_id
+                assert (identity.harness, identity.harness_version) == ("codex", "0.171.0")
+                assert identity.turn_id

@@ -1,0 +1,78 @@
+from __future__ import annotations
+
+from dataclasses import replace
+
+import orjson
+import pytest
+
+from corpus.exchange import ResponseRecord
+from proxy.retries import Retries, content_key, ended_badly
+
+GOOD = ResponseRecord("e", "complete", 200, (), 1, 1, 1, (), (), None, None, 0, b"")
+
+
+def test_repetition_of_a_failure_is_its_retry() -> None:
+    retries, key = Retries(), content_key("anthropic-messages", "s", b"{}")
+    assert retries.heard_request("e1", key) is None
+    retries.heard_response("e1", failed=True)
+    assert retries.heard_request("e2", key) == "e1"
+    retries.heard_response("e2", failed=True)
+    assert retries.heard_request("e3", key) == "e2"
+
+
+def test_repetition_of_a_success_is_no_retry() -> None:
+    retries, key = Retries(), content_key("anthropic-messages", "s", b"{}")
+    retries.heard_request("e1", key)
+    retries.heard_response("e1", failed=True)
+    retries.heard_request("e2", key)
+    retries.heard_response("e2", failed=False)
+    assert retries.heard_request("e3", key) is None
+
+
+def test_repetition_while_the_first_is_running_is_no_retry() -> None:
+    retries, key = Retries(), content_key("anthropic-messages", "s", b"{}")
+    retries.heard_request("e1", key)
+    assert retries.heard_request("e2", key) is None
+
+
+def test_other_session_or_other_body_is_no_retry() -> None:
+    retries = Retries()
+    retries.heard_request("e1", content_key("anthropic-messages", "s", b"{}"))
+    retries.heard_response("e1", failed=True)
+    assert retries.heard_request("e2", content_key("anthropic-messages", "t", b"{}")) is None
+    assert retries.heard_request("e3", content_key("anthropic-messages", "s", b"{ }")) is None
+
+
+def test_codex_metadata_does_not_count_as_content() -> None:
+    bodies = [
+        orjson.dumps({"model": "m", "input": [1], "client_metadata": metadata})
+        for metadata in ({"a": "1", "b": "2"}, {"b": "2", "a": "1"})
+    ]
+    first, second = (content_key("openai-responses", "s", body) for body in bodies)
+    assert first == second
+    assert first != content_key("openai-responses", "s", bodies[0].replace(b"[1]", b"[2]"))
+    assert content_key("openai-responses", "s", b"broken") == content_key("openai-responses", "s", b"broken")
+
+
+def test_memory_is_bounded() -> None:
+    retries = Retries(remembered=10)
+    keys = [content_key("anthropic-messages", "s", b"%d" % number) for number in range(20)]
+    for number, key in enumerate(keys):
+        retries.heard_request(f"e{number}", key)
+        retries.heard_response(f"e{number}", failed=True)
+    assert retries.heard_request("late", keys[9]) is None
+    assert retries.heard_request("late", keys[10]) == "e10"
+
+
+@pytest.mark.parametrize(
+    "response",
+    [
+        replace(GOOD, status=529),
+        replace(GOOD, status=None),
+        replace(GOOD, end="upstream_reset"),
+        replace(GOOD, end="sse_error"),
+    ],
+)
+def test_bad_endings(response: ResponseRecord) -> None:
+    assert ended_badly(response)
+    assert not ended_badly(GOOD)

@@ -1,0 +1,84 @@
+from __future__ import annotations
+
+import pytest
+
+from corpus.errors import InputError
+from proxy.upstreams import Provider, Upstream, Upstreams, join_path, parse_upstream
+
+
+@pytest.mark.parametrize(
+    ("provider", "base", "target", "joined"),
+    [
+        ("anthropic", "https://h", b"/v1/messages?beta=true", b"/v1/messages?beta=true"),
+        ("anthropic", "https://h/", b"/v1/messages", b"/v1/messages"),
+        ("anthropic", "https://h/v1", b"/v1/messages", b"/v1/messages"),
+        ("anthropic", "https://h/v1/", b"/v1/messages", b"/v1/messages"),
+        ("anthropic", "https://h/proxy", b"/v1/messages", b"/proxy/v1/messages"),
+        ("anthropic", "https://h/proxy/v1/", b"/v1/messages", b"/proxy/v1/messages"),
+        ("anthropic", "https://h/v1", b"/v1beta/x", b"/v1/v1beta/x"),
+        ("openai", "https://h/v1", b"/v1/responses", b"/v1/responses"),
+        ("openai", "https://h/v1/", b"/v1/responses?a=/v1/", b"/v1/responses?a=/v1/"),
+        ("openai", "https://h/v1", b"/responses", b"/v1/responses"),
+        ("openai", "https://h", b"/v1/responses", b"/v1/responses"),
+        ("openai", "https://h/prefix/v1", b"/v1/responses", b"/prefix/v1/responses"),
+        ("openai", "https://h/backend-api/codex", b"/v1/models?v=1", b"/backend-api/codex/models?v=1"),
+        ("openai", "https://h/v1", b"/v1", b"/v1"),
+        ("openai", "https://h/v1", b"/v1?x=1", b"/v1?x=1"),
+        ("openai", "https://h/v1", b"*", b"*"),
+        ("openai", "https://h/v1", b"/v1//a%2Fb", b"/v1//a%2Fb"),
+    ],
+)
+def test_paths_join_without_doubling(provider: Provider, base: str, target: bytes, joined: bytes) -> None:
+    assert join_path(provider, parse_upstream(base, "--x"), target) == joined
+
+
+@pytest.mark.parametrize(
+    ("url", "authority"),
+    [
+        ("https://api.anthropic.com", "api.anthropic.com"),
+        ("https://h:443/v1", "h"),
+        ("http://h:443", "h:443"),
+        ("http://127.0.0.1:9000", "127.0.0.1:9000"),
+        ("http://[::1]:80/", "[::1]"),
+    ],
+)
+def test_authority_names_a_port_only_when_it_is_not_the_usual_one(url: str, authority: str) -> None:
+    assert parse_upstream(url, "--x").authority == authority
+
+
+def test_url_is_normalised() -> None:
+    assert parse_upstream("HTTPS://Host/v1//", "--x") == Upstream("https", "host", 443, "/v1")
+    assert parse_upstream("https://Host/v1//", "--x").url == "https://host/v1"
+
+
+@pytest.mark.parametrize(
+    "url",
+    [
+        "",
+        "api.openai.com",
+        "ftp://h",
+        "https://",
+        "http://h:99999",
+        "http://u:p@h",
+        "http://h?x=1",
+        "http://[h",
+        "http://a..b",
+    ],
+)
+def test_unusable_upstreams_name_the_option(url: str) -> None:
+    with pytest.raises(InputError, match=r"^--openai-upstream: "):
+        parse_upstream(url, "--openai-upstream")
+
+
+def test_password_in_an_upstream_is_not_repeated() -> None:
+    with pytest.raises(InputError) as caught:
+        parse_upstream("http://user:canary@host", "--x")
+    assert "canary" not in str(caught.value)
+
+
+def test_a_chatgpt_account_has_its_own_upstream_on_the_openai_listener_only() -> None:
+    a, b, c = (parse_upstream(f"http://{name}", "--x") for name in "abc")
+    upstreams = Upstreams(anthropic=a, openai=b, chatgpt=c)
+    assert upstreams.choose("openai", {"chatgpt-account-id"}) == c
+    assert upstreams.choose("openai", {"authorization"}) == b
+    assert upstreams.choose("anthropic", {"chatgpt-account-id"}) == a
