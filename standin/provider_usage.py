@@ -13,8 +13,8 @@ from dataclasses import dataclass, field
 from typing import Final
 
 import xxhash
-from corpus.prefix_cache import PrefixCache
 
+from corpus.prefix_cache import PrefixCache
 from wire.prompt import Prompt
 
 _TOKEN_BYTES: Final = 4
