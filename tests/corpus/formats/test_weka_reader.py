@@ -186,9 +186,8 @@ def traces(draw: st.DrawFn) -> Json:
 
     def placed(inner: list[Json]) -> list[Json]:
         times = sorted(r["t"] for r in inner)
-        if inner:
-            times[0] = 0 if first_inner == "relative" else times[0] + 0.001
-        return [{**r, "t": t} for r, t in zip(inner, times, strict=True)]
+        times = [0, *times[1:]] if first_inner == "relative" else [t + 0.001 for t in times]
+        return [{**r, "t": t} for r, t in zip(inner, times, strict=False)]
 
     declared = {
         "t": st.floats(0.5, 1e6),
