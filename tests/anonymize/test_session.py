@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from anonymize.policy import check_strings
+from anonymize.policy import LeakError, check_strings
 from corpus.blocks import expand_blocks, expand_segments
 from corpus.exchange import AgentKind, Exchange, Identity
 from corpus.session import Agent, Session
@@ -256,6 +256,12 @@ def test_a_chat_completion_is_a_request_like_any_other() -> None:
         ("tool_calls", 4, "openai-chat")
     ] * 2
     assert (session.tool_calls[0].emit, session.tool_calls[0].result, session.tool_calls[0].tool) == (0, 1, "shell")
+
+
+def test_a_string_that_slips_through_stops_the_session(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("anonymize.session.public_stop", lambda _stop: "secret-4711")
+    with pytest.raises(LeakError, match=r"Request\.stop"):
+        session_of([exchange(1, claude_body([user("hi")]), HELLO)])
 
 
 _WORDS = re.compile(r"[0-9a-f]{16,}|[A-Za-z0-9+/]{24,}|@|://|[/\\]\w", re.IGNORECASE)
