@@ -1,6 +1,9 @@
 from __future__ import annotations
 
+import re
+from collections.abc import Callable
 from dataclasses import replace
+from itertools import count
 
 import pytest
 
@@ -14,8 +17,20 @@ from anonymize.policy import (
     tool_class,
     version_numbers,
 )
+from corpus.exchange import Exchange, Identity
 from corpus.session import Agent, Session
-from tests.anonymize.exchanges import claude_answer, claude_body, exchange, session_of, user
+from tests.anonymize.exchanges import (
+    anonymize,
+    assistant,
+    claude_answer,
+    claude_body,
+    codex_answer,
+    exchange,
+    session_of,
+    tool_result,
+    tool_use,
+    user,
+)
 
 
 @pytest.fixture
@@ -126,3 +141,116 @@ def test_every_string_off_the_list_is_refused_and_not_repeated(session: Session)
 
 def test_no_word_of_the_allow_list_is_longer_than_32_characters() -> None:
     assert all(len(word) <= 32 for words in ALLOWED.values() for word in words)
+
+
+_WORDS = re.compile(r"[0-9a-f]{16,}|[A-Za-z0-9+/]{24,}|@|://|[/\\]\w", re.IGNORECASE)
+
+
+@pytest.fixture
+def plant() -> Callable[[], str]:
+    """A fresh canary at every call."""
+    numbers = count()
+    return lambda: f"CANARY{next(numbers)}"
+
+
+def planted_identity(plant: Callable[[], str], agent_id: str | None, parent: str | None) -> Identity:
+    return Identity(
+        session_id=plant(),
+        agent_id=agent_id,
+        parent_agent_id=parent,
+        agent_name=plant(),
+        agent_kind="subagent" if agent_id else "main",
+        purpose="turn",
+        turn_id=plant(),
+        harness=plant(),
+        harness_version=plant(),
+        model=plant(),
+    )
+
+
+def planted(one: Exchange, plant: Callable[[], str], agent_id: str | None, parent: str | None) -> Exchange:
+    """The exchange with a canary in every field of its records that can hold one."""
+    assert one.response is not None
+    identity = planted_identity(plant, agent_id, parent)
+    headers = ((plant(), plant()), ("Content-Type", "text/event-stream"))
+    request = replace(
+        one.request, path=f"/{plant()}/v1/messages?{plant()}", upstream=plant(), headers=headers, identity=identity
+    )
+    return Exchange(request, replace(one.response, headers=headers, error=plant()))
+
+
+def assert_no_canary(exchanges: list[Exchange]) -> None:
+    assert b"CANARY" in exchanges[0].request.body
+    done = anonymize(exchanges)
+    assert done.session is not None
+    assert len(done.session.requests) == len(exchanges)
+    for text in (repr(done.session), repr(dict(done.rejected))):
+        assert "canary" not in text.lower()
+        assert not _WORDS.search(text)
+
+
+def test_no_canary_of_a_claude_exchange_comes_out(plant: Callable[[], str]) -> None:
+    call = {**tool_use(plant(), plant()), "input": {plant(): plant()}}
+    image = {"type": "image", "source": {"type": "base64", "media_type": plant(), "data": plant()}}
+    document = {"type": "document", "title": plant(), "context": plant(), "source": {"type": "url", "url": plant()}}
+    thought = {"type": "thinking", "thinking": plant(), "signature": plant()}
+    result = tool_result(
+        call["id"], [{"type": "text", "text": f"agentId: {plant()}"}, image, {"type": plant(), "x": plant()}]
+    )
+    note = f"<task-notification><task-id>{plant()}</task-id><tool-use-id>{call['id']}</tool-use-id></task-notification>"
+    body = {
+        "model": plant(),
+        "system": [
+            {"type": "text", "text": f"x-anthropic-billing-header: {plant()}"},
+            {"type": "text", "text": plant()},
+        ],
+        "tools": [{"name": plant(), "description": plant(), "input_schema": {"properties": {plant(): plant()}}}],
+        "messages": [
+            user(plant(), image, document),
+            assistant(thought, plant(), call),
+            user(result, f"<system-reminder>{plant()}{note}</system-reminder>", {"type": plant(), plant(): plant()}),
+        ],
+        "metadata": {"user_id": plant()},
+        plant(): plant(),
+    }
+    answer = claude_answer({"type": "text", "text": plant()}, call, stop=plant())
+    answer[0]["message"].update(id=plant(), model=plant())
+    made = exchange(1, body, answer)
+    again = exchange(3, body, answer)
+    assert_no_canary([planted(made, plant, None, None), planted(again, plant, plant(), plant())])
+
+
+def test_no_canary_of_a_codex_exchange_comes_out(plant: Callable[[], str]) -> None:
+    call_id, custom = plant(), {"type": "custom_tool_call", "name": plant(), "call_id": plant(), "input": plant()}
+    call = {
+        "type": "function_call",
+        "name": "spawn_agent",
+        "namespace": plant(),
+        "arguments": plant(),
+        "call_id": call_id,
+    }
+    message = {"type": "agent_message", "author": plant(), "recipient": plant(), "content": []}
+    sealed = {"type": "encrypted_content", "encrypted_content": plant()}
+    body = {
+        "model": plant(),
+        "instructions": plant(),
+        "input": [
+            {"type": "additional_tools", "role": "developer", "tools": [{"type": plant(), "name": plant()}]},
+            {"type": "message", "role": plant(), "content": [{"type": "input_text", "text": plant()}]},
+            {"type": "message", "role": "user", "content": [{"type": "input_image", "image_url": plant()}]},
+            {"type": "reasoning", "summary": [{"type": "summary_text", "text": plant()}], "encrypted_content": plant()},
+            call,
+            {"type": "function_call_output", "call_id": call_id, "output": f'{{"task_name":"{plant()}"}}'},
+            {**message, "content": [{"type": "input_text", "text": plant()}, sealed]},
+            {"type": plant(), plant(): plant()},
+        ],
+        "client_metadata": {"x-codex-turn-metadata": plant()},
+        "prompt_cache_key": plant(),
+    }
+    answer = codex_answer(
+        call, custom, {"type": "message", "role": plant(), "content": [{"type": plant(), "text": plant()}]}
+    )
+    answer[-1]["response"].update(model=plant(), id=plant(), status=plant())
+    made = exchange(1, body, answer, path="/v1/responses")
+    again = exchange(3, body, answer, path="/v1/responses")
+    assert_no_canary([planted(made, plant, None, None), planted(again, plant, plant(), plant())])
