@@ -24,6 +24,7 @@ from wire.jsonbody import objects
 
 _CWD: Final = re.compile(r"(?:working directory:\s*|<cwd>)(/[^\s<]+)", re.IGNORECASE)
 _SUMMARY: Final = re.compile(r"\b(?:summar(?:y|ise|ize)|compact(?:ion)?|handoff)\b", re.IGNORECASE)
+_REQUEST_CHARS: Final = 200  # a request for a summary is longer; Claude Code's has about 7,000
 _MODEL_ITEMS: Final = ("reasoning", "function_call", "custom_tool_call", "local_shell_call", "web_search_call")
 
 
@@ -132,8 +133,9 @@ def _schema(body: dict[str, Any]) -> object:
 def _wants_summary(api: Api, body: dict[str, Any], entries: list[_Entry]) -> bool:
     if api != "anthropic-messages" and _triggered(body):
         return True
-    last = entries[-1].texts if entries else ()
-    return bool(last) and not MARK.search(last[-1]) and len(last[-1]) > 400 and bool(_SUMMARY.search(last[-1]))
+    last = entries[-1].texts[-1] if entries and entries[-1].texts else ""
+    told = last.startswith("<")  # reminders and notifications are told, not asked
+    return len(last) > _REQUEST_CHARS and not told and not MARK.search(last) and bool(_SUMMARY.search(last))
 
 
 def _triggered(body: dict[str, Any]) -> bool:

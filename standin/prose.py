@@ -16,8 +16,8 @@ def _words(text: str) -> tuple[str, ...]:
 
 
 _NOUNS: Final = _words(
-    "ledger parser queue shard cursor beacon socket packet folder worker lease ticket schema branch anchor bucket"
-    " kernel mirror harbor signal channel lantern orchard bridge compass pocket window basket canyon meadow"
+    "ledger parser queue shard cursor beacon socket packet folder worker lease ticket schema thread anchor bucket"
+    " kernel mirror harbor signal channel lantern orchard bridge marker pocket window basket canyon meadow"
 )
 _VERBS: Final = _words(
     "reads writes splits joins keeps drops counts checks sorts merges opens closes renames measures replays guards"

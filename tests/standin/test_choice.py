@@ -63,6 +63,12 @@ def test_a_request_for_a_summary_gets_one_even_in_the_middle_of_a_script() -> No
     assert block.text.startswith("<summary>")
 
 
+def test_a_notification_that_mentions_a_summary_asks_for_none() -> None:
+    note = "<system-reminder>\n<task-notification><summary>x</summary>" + "x " * 300
+    talk = [("user", "[[script:loop]]"), ("assistant", "a"), ("user", note)]
+    assert claude(talk).script == "loop"
+
+
 def test_a_compaction_trigger_gets_a_compaction_item() -> None:
     (block,) = codex(user("[[script:loop]]"), {"type": "compaction_trigger"}).blocks
     assert isinstance(block, Compaction)
