@@ -8,8 +8,12 @@ from typing import Any
 
 import click
 import orjson
+from rich.console import Console
+from rich.progress import track
 
 from corpus.capture.reader import Captures
+
+_PIPE_WIDTH = 120
 
 
 def json_option[Command: Callable[..., Any]](command: Command) -> Command:
@@ -32,14 +36,16 @@ def note(message: str) -> None:
     print(message, file=sys.stderr, flush=True)
 
 
+def table_console() -> Console:
+    """Where tables go: stdout, as wide as the terminal, or wide enough where none says how wide it is."""
+    return Console(width=None if sys.stdout.isatty() else _PIPE_WIDTH)
+
+
 def counted[Item](what: str, items: Iterable[Item], total: int) -> Iterator[Item]:
     """The same items, with a progress bar on stderr while they are taken; no bar when that is no terminal."""
     if not sys.stderr.isatty():
         yield from items
         return
-    from rich.console import Console
-    from rich.progress import track
-
     yield from track(items, description=what, total=total, console=Console(stderr=True), transient=True)
 
 

@@ -21,7 +21,7 @@ def read_source(name: str) -> Iterator[Session]:
     path = Path(name)
     if is_corpus(path):
         yield from read_corpus(path)
-    elif is_weka(path):
+    elif path.is_file() or is_weka(path):  # a file that is none is explained best by the reader
         for session in read_weka(path):
             yield link_session(session)
     else:

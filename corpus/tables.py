@@ -59,7 +59,13 @@ def write_corpus(path: Path, sessions: Iterable[Session], card: Card, *, force: 
                     _flush(tables)
             _flush(tables)
         counts = {name: table.written for name, table in tables.items()}
-        card = replace(card, version=CORPUS_VERSION, fingerprint=fingerprint.hex(), counts=counts)
+        card = replace(
+            card,
+            version=CORPUS_VERSION,
+            fingerprint=fingerprint.hex(),
+            counts=counts,
+            rejected=dict(card.rejected),  # a plain one, whatever the caller counted with
+        )
         write_card(aside, card)
     return card
 

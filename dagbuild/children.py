@@ -81,7 +81,7 @@ def _heard_joins(streams: Streams, agent: int, episodes: list[Episode], calls: l
                 yield streams.link(src, dst, "join", delivery.evidence)
     for episode in episodes:
         for call in episode.calls:
-            if call.result is None:
+            if call.result is None or call.deliveries:  # a report by another way: the result only acknowledged
                 continue
             dst = streams.session.requests[call.result]
             over = [r for r in episode.requests if r.request < dst.request and end_us(r) <= dst.t_start_us]

@@ -15,7 +15,8 @@ prompt carries whose report; those links win, and time decides only where nothin
     join      notification   a prompt of the parent carries the child's task notification
     join      agent_message  a prompt of the parent carries the child's message
     join      tool_result    a prompt of the parent carries the result of the call, and the child was done by then; a
-                             result that comes earlier only acknowledges the launch and joins nothing
+                             result that comes earlier, or of a call reported on by other means as well, only
+                             acknowledges the launch and joins nothing
     join      timing         the parent's first request that starts at or after the child's end
     aux       timing         the most recent earlier request of the agent that the aside serves
 """

@@ -10,10 +10,7 @@ import pytest
 ROOT = Path(__file__).resolve().parents[1]
 ROOMS = ("agentreel", "anonymize", "corpus", "dagbuild", "proxy", "replay", "report", "standin", "wire")
 MODULES = sorted(
-    path.relative_to(ROOT)
-    for room in ROOMS
-    for path in (ROOT / room).rglob("*.py")
-    if path.name != "__init__.py"
+    path.relative_to(ROOT) for room in ROOMS for path in (ROOT / room).rglob("*.py") if path.name != "__init__.py"
 )
 # Modules whose behaviour is tested through another file; every entry is a debt with a reason.
 TESTED_ELSEWHERE: dict[str, str] = {}

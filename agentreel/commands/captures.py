@@ -7,10 +7,9 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 import click
-from rich.console import Console
 from rich.table import Table
 
-from agentreel.console import json_option, note_damage, print_json
+from agentreel.console import json_option, note_damage, print_json, table_console
 from corpus.capture.reader import open_captures
 from corpus.errors import InputError
 from corpus.exchange import Exchange
@@ -36,7 +35,7 @@ def ls(path: Path, as_json: bool) -> int:
         for row in rows:
             print_json(row)
     else:
-        Console().print(_table(rows))
+        table_console().print(_table(rows))
     return 3 if note_damage(store) else 0
 
 
@@ -86,8 +85,7 @@ def exchange_row(exchange: Exchange) -> dict[str, object]:
 
 def _table(rows: Iterator[dict[str, object]]) -> Table:
     table = Table(box=None, header_style="bold", pad_edge=False)
-    columns = ("exchange", "time (UTC)", "session", "agent", "purpose", "model", "status", "end", "bytes in", "out")
-    for column in columns:
+    for column in ("exchange", "time (UTC)", "session", "agent", "purpose", "status", "end", "bytes in", "out"):
         table.add_column(column, justify="right" if column in ("bytes in", "out", "status") else "left", no_wrap=True)
     for row in rows:
         moment = datetime.fromtimestamp(int(str(row["t_request_us"])) / 1e6, UTC)
@@ -95,9 +93,8 @@ def _table(rows: Iterator[dict[str, object]]) -> Table:
             str(row["exchange_id"]),
             moment.strftime("%H:%M:%S.%f")[:-3],
             str(row["session_id"] or "-")[:8],
-            str(row["agent_id"] or "main")[:12],
+            str(row["agent_id"] or "main")[-8:],
             str(row["purpose"]),
-            str(row["model"] or "-"),
             str(row["status"] or "-"),
             str(row["end"]),
             str(row["request_bytes"]),

@@ -1,8 +1,8 @@
 from __future__ import annotations
 
 import click
-from rich.console import Console
 
+from agentreel.console import table_console
 from agentreel.source import find_session, read_source
 from report.show import render_session, render_sessions
 
@@ -12,7 +12,7 @@ from report.show import render_session, render_sessions
 @click.argument("session", required=False)
 def show(src: str, session: str | None) -> None:
     """Draw the sessions of SRC as a table, or one SESSION (label or number) as a tree with a text Gantt."""
-    console = Console()
+    console = table_console()
     if session is None:
         console.print(render_sessions(read_source(src)))
     else:

@@ -1,7 +1,6 @@
 from __future__ import annotations
 
 import asyncio
-import math
 import signal
 from collections.abc import Awaitable
 from dataclasses import asdict
@@ -40,9 +39,9 @@ def model_api(port: int, seed: int, first_token_s: float, output_tps: float, as_
 @click.option("--tokenizer", default=DEFAULT_TOKENIZER, show_default=True, metavar="NAME_OR_FILE")
 @click.option("--capacity-tokens", type=click.IntRange(64), help="Size of the prefix cache. [default: unlimited]")
 @click.option("--context-tokens", type=click.IntRange(2), default=1_048_576, show_default=True)
-@click.option("--prefill-tps", type=float, default=math.inf, show_default=True, help="Prompt tokens a second.")
+@click.option("--prefill-tps", type=float, default=100_000.0, show_default=True, help="Prompt tokens a second.")
 @click.option(
-    "--decode-tps", type=float, default=math.inf, show_default=True, help="Output tokens a second and request."
+    "--decode-tps", type=float, default=1_000.0, show_default=True, help="Output tokens a second and request."
 )
 @click.option(
     "--max-running", type=click.IntRange(1), default=64, show_default=True, help="More requests wait in a queue."

@@ -1,9 +1,8 @@
 from __future__ import annotations
 
 import click
-from rich.console import Console
 
-from agentreel.console import json_option, print_json
+from agentreel.console import json_option, print_json, table_console
 from agentreel.source import read_source
 from report.stats import collect_stats, render_stats
 
@@ -17,4 +16,4 @@ def stats(src: str, as_json: bool) -> None:
     if as_json:
         print_json(numbers)
     else:
-        Console().print(render_stats(numbers))
+        table_console().print(render_stats(numbers))

@@ -59,6 +59,12 @@ def test_background_launch_acknowledgement_is_no_join(make_session: Make) -> Non
     assert _links(session, "join") == [(3, 4, "join", "notification")]
 
 
+def test_acknowledgement_is_no_join_even_when_a_quick_child_was_done_before_it(make_session: Make) -> None:
+    steps = [(0, 0, 1), (1, 1.05, 1.1), (0, 1.3, 2), (0, 3, 4)]
+    session = make_session(steps, [_call(0, 2, 1, Delivery(3, "notification"))])
+    assert _links(session, "join") == [(1, 3, "join", "notification")]
+
+
 def test_call_explains_the_spawn_even_when_a_later_parent_request_comes_first(make_session: Make) -> None:
     session = make_session([(0, 0, 1), (0, 1.05, 9), (1, 1.1, 2), (0, 10, 11)], [_call(0, 1, 1)])
     assert _links(session, "spawn") == [(0, 2, "spawn", "tool_result")]

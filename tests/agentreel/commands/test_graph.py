@@ -1,0 +1,36 @@
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from typing import Any
+
+Call = Callable[..., Any]
+
+
+def test_json_has_sessions_agents_requests_and_edges(agentreel: Call, chain: Any) -> None:
+    documents = json.loads(agentreel("graph", chain.corpus, "--json").out)
+    for document in documents:
+        assert set(document) == {"session", "agents", "requests", "edges"}
+        assert {frozenset(a) for a in document["agents"]} == {frozenset({"agent", "parent", "kind"})}
+        keys = {"req", "agent", "purpose", "t_start_us", "t_end_us"}
+        assert {frozenset(r) for r in document["requests"]} == {frozenset(keys)}
+        for edge in document["edges"]:
+            assert set(edge) == {"src", "dst", "kind", "delay_us", "anchor", "evidence"}
+
+
+def test_a_nested_agent_is_spawned_by_and_joined_into_its_parent(agentreel: Call, chain: Any) -> None:
+    documents = json.loads(agentreel("graph", chain.corpus, "--json").out)
+    nested = [(d, a) for d in documents for a in d["agents"] if a["parent"] not in (None, 0)]
+    assert nested
+    for document, agent in nested:
+        of = {r["req"]: r["agent"] for r in document["requests"]}
+        into = [e for e in document["edges"] if e["kind"] == "spawn" and of[e["dst"]] == agent["agent"]]
+        back = [e for e in document["edges"] if e["kind"] == "join" and of[e["src"]] == agent["agent"]]
+        assert {of[e["src"]] for e in into} == {agent["parent"]}
+        assert {of[e["dst"]] for e in back} == {agent["parent"]}
+
+
+def test_text_lists_the_edges_that_are_more_than_sequence(agentreel: Call, chain: Any) -> None:
+    said = agentreel("graph", chain.corpus)
+    assert " spawn " in said.out
+    assert " sequence " not in said.out
