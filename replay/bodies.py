@@ -31,22 +31,25 @@ class Bodies:
         self._alphabet = alphabet
         self._endpoint = endpoint
         self._settings = settings
-        self._contents: dict[int, PlayContent] = {}
-        self._segments: dict[int, list[SegmentList]] = {}
+        self._contents: dict[int, tuple[PlayContent, list[SegmentList]]] = {}  # by play
         self._prompts: dict[tuple[int, int], Prompt] = {}
+        self._sent: set[tuple[int, int]] = set()
         self._held_bytes = 0
 
     async def prepare(self, play: int, session: int, request: int) -> None:
-        if (play, request) in self._prompts or self._held_bytes > _MOST_HELD_BYTES:
+        key = (play, request)
+        if key in self._prompts or key in self._sent or self._held_bytes > _MOST_HELD_BYTES:
             return
         prompt = await self._build(play, session, request)
-        if play in self._contents and (play, request) not in self._prompts:
-            self._prompts[play, request] = prompt
+        if play in self._contents and key not in self._sent:  # either may have changed in the meantime
+            self._prompts[key] = prompt
             self._held_bytes += _size(prompt)
 
     async def body(self, send: Send) -> bytes:
         """Pauses only when the prompt was not prepared and has new blocks."""
-        prompt = self._prompts.pop((send.play, send.request.request), None)
+        key = (send.play, send.request.request)
+        self._sent.add(key)
+        prompt = self._prompts.pop(key, None)
         if prompt is None:
             prompt = await self._build(send.play, send.plan.session, send.request.request)
         else:
@@ -59,12 +62,12 @@ class Bodies:
     def forget(self, play: int) -> None:
         """The play is over."""
         self._contents.pop(play, None)
-        self._segments.pop(play, None)
+        self._sent = {key for key in self._sent if key[0] != play}
         for key in [key for key in self._prompts if key[0] == play]:
             self._held_bytes -= _size(self._prompts.pop(key))
 
     async def _build(self, play: int, session: int, request: int) -> Prompt:
-        content = self._content(play, self._sessions[session])
+        content, segments = self._content(play, self._sessions[session])
         missing = content.missing(request)
         for start in range(0, len(missing), _SLICE_BLOCKS):
             content.encode(missing[start : start + _SLICE_BLOCKS])
@@ -72,17 +75,15 @@ class Bodies:
         if self._endpoint.form == "ids":
             return content.prompt(request)
         tokens = self._sessions[session].requests[request].input_tokens
-        return chat_messages(content, request, tokens, self._segments[play][request])
+        return chat_messages(content, request, tokens, segments[request])
 
-    def _content(self, play: int, session: Session) -> PlayContent:
-        content = self._contents.get(play)
-        if content is None:
+    def _content(self, play: int, session: Session) -> tuple[PlayContent, list[SegmentList]]:
+        if play not in self._contents:
             prompts = expand_blocks([request.blocks for request in session.requests])
             content = PlayContent(self._alphabet, session, prompts, self._settings.seed, play)
-            self._contents[play] = content
-            if self._endpoint.form == "text":
-                self._segments[play] = expand_segments(session.requests)
-        return content
+            segments = expand_segments(session.requests) if self._endpoint.form == "text" else []
+            self._contents[play] = (content, segments)
+        return self._contents[play]
 
 
 def _size(prompt: Prompt) -> int:

@@ -12,9 +12,8 @@ from collections import defaultdict
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 
-from corpus.prefix_cache import PrefixCache
-
 from corpus.blocks import expand_blocks
+from corpus.prefix_cache import PrefixCache
 from corpus.run import SentRequest
 from corpus.session import Session
 from replay.plan import whole_blocks

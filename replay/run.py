@@ -14,11 +14,10 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any, Final
 
-from corpus.tokenizer import load_tokenizer
-
 from corpus.errors import InputError
 from corpus.run import SentRequest, refuse_existing_run, write_run
 from corpus.session import Session
+from corpus.tokenizer import load_tokenizer
 from replay.bodies import Bodies
 from replay.content import Alphabet, alphabet_of, build_pool
 from replay.driver import Driver

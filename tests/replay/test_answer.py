@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+from itertools import pairwise
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -10,7 +12,10 @@ from wire.usage import Usage
 
 TOKEN = b'data: {"choices":[{"text":" a","finish_reason":null}]}\n\n'
 LAST = b'data: {"choices":[{"text":" b","finish_reason":"length"}]}\n\n'
-USAGE = b'data: {"choices":[],"usage":{"prompt_tokens":9,"completion_tokens":2,"prompt_tokens_details":{"cached_tokens":4}}}\n\n'
+USAGE = (
+    b'data: {"choices":[],"usage":{"prompt_tokens":9,"completion_tokens":2,'
+    b'"prompt_tokens_details":{"cached_tokens":4}}}\n\n'
+)
 DONE = b"data: [DONE]\n\n"
 WHOLE = TOKEN + LAST + USAGE + DONE
 
@@ -32,7 +37,7 @@ def test_first_and_last_token_have_the_time_of_their_read() -> None:
 @given(cuts=st.sets(st.integers(1, len(WHOLE) - 1), max_size=6))
 def test_cuts_of_the_network_change_nothing_but_times(cuts: set[int]) -> None:
     bounds = [0, *sorted(cuts), len(WHOLE)]
-    answer = read(*(WHOLE[a:b] for a, b in zip(bounds, bounds[1:], strict=False)))
+    answer = read(*(WHOLE[a:b] for a, b in pairwise(bounds)))
     assert answer.error is None
     assert answer.usage == Usage(input_tokens=9, output_tokens=2, cache_read_tokens=4)
     assert answer.first_token_us is not None

@@ -1,0 +1,98 @@
+from __future__ import annotations
+
+import asyncio
+from pathlib import Path
+from typing import Any
+
+import orjson
+import pytest
+
+from corpus.session import Session
+from replay import bodies as bodies_module
+from replay.bodies import Bodies
+from replay.content import alphabet_of, build_pool
+from replay.engines import ENDPOINTS, EndpointName
+from replay.plan import plan_session
+from replay.schedule import Send
+from replay.settings import ReplaySettings
+from tests.replay.rehearsal import PLAIN_RULES, Asked, WordTokenizer, edge, session_of
+
+SESSION = session_of(
+    [
+        Asked(0, 1, (1, 2), input_tokens=150, segments=(("system", 20), ("user", 130))),
+        Asked(2, 3, (1, 2, 3), segments=(("system", 20), ("user", 130), ("assistant", 30), ("tool_result", 12))),
+    ],
+    [edge(0, 1, 1)],
+)
+
+
+def bodies(endpoint: EndpointName = "completions", session: Session = SESSION) -> Bodies:
+    row = ENDPOINTS[endpoint]
+    settings = ReplaySettings("http://h:1", "m", Path("run"), "words", endpoint=endpoint)
+    return Bodies({0: session}, alphabet_of(build_pool(WordTokenizer()), row.form), row, settings)
+
+
+def send(request: int, play: int = 0, output_tokens: int = 2) -> Send:
+    plan = plan_session(SESSION, PLAIN_RULES)
+    return Send(0, play, plan, plan.requests[request], "profile", output_tokens, (), 0, 0, 0)
+
+
+async def body(made: Bodies, request: int, **changes: Any) -> dict[str, Any]:
+    found: dict[str, Any] = orjson.loads(await made.body(send(request, **changes)))
+    return found
+
+
+async def test_prepared_prompt_gives_the_same_body_as_one_built_on_the_spot() -> None:
+    prepared = bodies()
+    await prepared.prepare(0, 0, 1)
+    assert await body(prepared, 1) == await body(bodies(), 1)
+    assert len((await body(bodies(), 1))["prompt"]) == 192
+
+
+async def test_output_length_is_decided_when_sent_not_when_prepared() -> None:
+    made = bodies()
+    await made.prepare(0, 0, 0)
+    assert (await body(made, 0, output_tokens=1))["max_tokens"] == 1
+
+
+async def test_chat_speaks_in_the_roles_of_the_segments() -> None:
+    made = await body(bodies("chat"), 1)
+    assert [message["role"] for message in made["messages"]] == ["system", "user", "assistant", "tool"]
+    assert [len(message["content"].split()) for message in made["messages"]] == [20, 130, 30, 12]
+
+
+async def test_chat_without_segments_is_one_user_message() -> None:
+    made = bodies("chat", session_of([Asked(0, 1, (1, 2)), Asked(1, 2, (1,))]))
+    (message,) = (await body(made, 0))["messages"]
+    assert (message["role"], len(message["content"].split())) == ("user", 128)
+
+
+async def test_nothing_is_held_for_a_forgotten_play_or_a_sent_request() -> None:
+    made = bodies()
+    for request in (0, 1):
+        await made.prepare(0, 0, request)
+        await made.prepare(1, 0, request)
+    assert made._held_bytes > 0
+    await made.body(send(0))
+    await made.body(send(1))
+    made.forget(0)
+    made.forget(1)
+    assert (made._held_bytes, made._prompts, made._contents, made._sent) == (0, {}, {}, set())
+
+
+async def test_prompt_that_was_sent_while_it_was_prepared_is_not_kept() -> None:
+    made = bodies()
+    preparing = asyncio.ensure_future(made.prepare(0, 0, 0))
+    await asyncio.sleep(0)
+    await made.body(send(0))
+    await preparing
+    assert (made._held_bytes, made._prompts) == (0, {})
+
+
+async def test_prompts_are_held_up_to_a_limit_only(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(bodies_module, "_MOST_HELD_BYTES", 100)
+    made = bodies()
+    for request in (0, 1):
+        await made.prepare(0, 0, request)
+    assert list(made._prompts) == [(0, 0)]
+    assert len((await body(made, 1))["prompt"]) == 192
