@@ -19,6 +19,7 @@ from typing import Final
 
 from mitmproxy import options, tls
 from mitmproxy.addons import block, core, disable_h2c, next_layer, proxyserver, tlsconfig
+from mitmproxy.log import LegacyLogEvents
 from mitmproxy.master import Master
 from mitmproxy.proxy.mode_specs import ProxyMode, ReverseMode
 
@@ -58,6 +59,8 @@ class ContentFreeLog(logging.Handler):
         logger.removeHandler(self)
 
     def emit(self, record: logging.LogRecord) -> None:
+        if record.name == proxyserver.__name__:
+            return  # a port that can't be had, which is told as an InputError
         reason = record.exc_info[0].__name__ if record.exc_info and record.exc_info[0] else record.levelname
         _log.warning("mitmproxy reported a problem: %s at %s:%d", reason, record.module, record.lineno)
 
@@ -101,6 +104,9 @@ class Listeners:
 
     def _make_master(self) -> Master:
         master = Master(options.Options())
+        for handler in logging.getLogger().handlers:
+            if isinstance(handler, LegacyLogEvents):
+                handler.uninstall()  # it would take the root logger's place as the last resort, and say nothing
         master.addons.add(  # type: ignore[no-untyped-call]
             core.Core(),
             self._server,

@@ -147,6 +147,8 @@ async def _record(
 
     upstreams = _upstreams(settings)
     _require_loopback(settings.host)
+    _require_port(settings.anthropic_port, "--anthropic-port")
+    _require_port(settings.openai_port, "--openai-port")
     if not _one_at_a_time.acquire(blocking=False):
         raise RuntimeError("a recorder is already running in this process")
     try:
@@ -200,6 +202,11 @@ def _require_loopback(host: str) -> None:
         is_loopback = False
     if not is_loopback:
         raise InputError("--host", f"{host!r} is reachable by others, who could use it unasked", "use 127.0.0.1")
+
+
+def _require_port(port: int, option: str) -> None:
+    if not 0 <= port <= 65535:
+        raise InputError(option, f"{port} is no port", "give one from 1 to 65535, or 0 for any free one")
 
 
 def _open_captures(path: Path) -> CaptureWriter:

@@ -134,6 +134,13 @@ def test_nothing_of_a_request_reaches_the_log(record: Record, monkeypatch: pytes
     assert "canary" not in log.getvalue()
 
 
+def test_the_root_logger_keeps_its_handlers_and_gets_none(record: Record, monkeypatch: pytest.MonkeyPatch) -> None:
+    handler = logging.NullHandler()
+    monkeypatch.setattr(logging.getLogger(), "handlers", [handler])
+    record()
+    assert logging.getLogger().handlers == [handler]
+
+
 def test_no_file_of_mitmproxy_is_made(record: Record, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("HOME", str(tmp_path / "home"))
     record().stop()

@@ -65,6 +65,8 @@ def test_totals_count_what_was_stored(recording: Recording) -> None:
 def test_unusable_settings_are_refused_before_anything_listens(record: Record) -> None:
     with pytest.raises(InputError, match=r"^--openai-upstream: "):
         record(openai_upstream="ftp://host")
+    with pytest.raises(InputError, match=r"^--openai-port: "):
+        record(openai_port=65536)
     with pytest.raises(InputError, match=r"^--host: "):
         record(host="0.0.0.0")
 
