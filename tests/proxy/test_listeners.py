@@ -14,11 +14,14 @@ import pytest
 from cryptography import x509
 from cryptography.hazmat.primitives import serialization
 from mitmproxy import certs
+from mitmproxy.master import Master
 
 from corpus.errors import InputError
+from proxy.listeners import Listeners
 from tests.proxy.conftest import Record, Recording
 from tests.proxy.loopback import (
     EVENT,
+    OK_JSON,
     SSE_HEAD,
     TIMEOUT_S,
     Client,
@@ -102,6 +105,28 @@ def test_upstream_with_a_private_certificate_is_refused_by_default(record: Recor
     secure.close()
     assert secure.requests.empty()
     assert recording.only_exchange().end == "tls_failed"
+
+
+def test_upstream_with_a_trusted_certificate_is_spoken_to(
+    record: Record, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    secure = Upstream(_self_signed(tmp_path))
+    make = Listeners._make_master
+
+    def trusting(self: Listeners) -> Master:
+        master = make(self)
+        authority = str(tmp_path / "ca" / "ca-ca-cert.pem")
+        master.options.update(ssl_verify_upstream_trusted_ca=authority)  # type: ignore[no-untyped-call]
+        return master
+
+    monkeypatch.setattr(Listeners, "_make_master", trusting)
+    recording = record(openai_upstream=f"{secure.url}/base")
+    with Client(recording.recorder.openai_url) as client:
+        client.post("/v1/responses")
+        assert b"".join(client.response()) == OK_JSON
+    secure.close()
+    assert secure.next_request().line == b"POST /base/responses HTTP/1.1"
+    assert recording.only_exchange().end == "complete"
 
 
 def _self_signed(directory: Path) -> ssl.SSLContext:
