@@ -1,9 +1,12 @@
 """What an infinite prefix cache would have served of the requests that were sent, in the order they were sent.
 
-A request's blocks are there from the moment of its first token, for whoever is sent then or later: requests in flight
-together share nothing that neither has computed. The last prompt token is always computed, so a prompt that is there
-whole still misses its last block. Plays share nothing, because the first block of every prompt differs between them;
-within a play block ids are chained, so equal ids have equal prefixes.
+Every block is computed once, by the first request that brings it, and served to all who are sent later, also while that
+request is still being computed. That is the most any cache can do, and what vLLM does: its scheduler lists a prompt's
+blocks as it schedules them and serves first come first, so a later request finds all of an earlier one's prompt. The
+last prompt token is always computed, so a prompt that is there whole still misses its last block. Plays share nothing,
+because the first block of every prompt differs between them; within a play block ids are chained, so equal ids have
+equal prefixes. A server may queue requests sent within milliseconds of each other in another order: then they swap
+shares, and a play's sum stays, but for such last blocks.
 """
 
 from __future__ import annotations
@@ -37,20 +40,12 @@ def predict_play(rows: Sequence[SentRequest], session: Session) -> list[int | No
     prompts = expand_blocks([request.blocks for request in session.requests])
     cache = PrefixCache(None)
     predicted: list[int | None] = [None] * len(rows)
-    for _, is_send, index in _moments(rows):
+    for _, index in sorted((row.sent_us, index) for index, row in enumerate(rows) if row.sent_us is not None):
         row = rows[index]
         blocks = prompts[row.request]
         size = session.block_size
         keys = blocks[: whole_blocks(row.planned_input_tokens, len(blocks), size)].tolist()
-        if is_send:
-            predicted[index] = min(cache.match(keys), (row.planned_input_tokens - 1) // size) * size
-        else:
+        predicted[index] = min(cache.match(keys), (row.planned_input_tokens - 1) // size) * size
+        if row.status == 200:  # what the server refused, or never heard, was not computed
             cache.insert(keys)
     return predicted
-
-
-def _moments(rows: Sequence[SentRequest]) -> list[tuple[int, bool, int]]:
-    """(when, is it a send, row) in the order of time; what became available at a moment counts for a send at it."""
-    moments = [(row.sent_us, True, index) for index, row in enumerate(rows) if row.sent_us is not None]
-    moments += [(row.first_token_us, False, index) for index, row in enumerate(rows) if row.first_token_us is not None]
-    return sorted(moments)
