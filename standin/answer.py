@@ -14,7 +14,7 @@ from typing import Any, Final
 import orjson
 
 from standin.prose import prose, source_code, title
-from standin.scripts import Action, Read, Retask, Say, Shell, Spawn, Think, Wait, Write, mark
+from standin.scripts import Action, Edit, Read, Retask, Say, Shell, Spawn, Think, Wait, Write, mark
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,9 +46,10 @@ class FreeCall:
 
 @dataclass(frozen=True, slots=True)
 class Compaction:
-    """The opaque summary item OpenAI answers a compaction with."""
+    """The opaque summary item OpenAI answers a compaction with; `memo` is what only the model can read in it."""
 
     chars: int
+    memo: str = ""
 
 
 Block = Thought | Text | Call | FreeCall | Compaction
@@ -95,6 +96,14 @@ def _patch(write: Write, text: str) -> str:
     return f"*** Begin Patch\n*** Add File: {write.path}\n{lines}\n*** End Patch"
 
 
+def _update(edit: Edit) -> str:
+    return f"*** Begin Patch\n*** Update File: {edit.path}\n@@\n-{edit.old}\n+{edit.new}\n*** End Patch"
+
+
+def _edit(edit: Edit, offer: Offer) -> Block:
+    return Call("Edit", {"file_path": f"{offer.cwd}/{edit.path}", "old_string": edit.old, "new_string": edit.new})
+
+
 def _js(value: object) -> str:
     return orjson.dumps(value).decode()
 
@@ -115,6 +124,9 @@ DIALECT: Final[tuple[tuple[type, str, _Build], ...]] = (
     (Write, "Write", lambda a, o, t: Call("Write", {"file_path": f"{o.cwd}/{a.path}", "content": t})),
     (Write, "apply_patch", lambda a, _o, t: FreeCall("apply_patch", _patch(a, t))),
     (Write, "exec", lambda a, _o, t: _exec(f"tools.apply_patch({_js(_patch(a, t))})")),
+    (Edit, "Edit", lambda a, o, _t: _edit(a, o)),
+    (Edit, "apply_patch", lambda a, _o, _t: FreeCall("apply_patch", _update(a))),
+    (Edit, "exec", lambda a, _o, _t: _exec(f"tools.apply_patch({_js(_update(a))})")),
     (Spawn, "Agent", lambda a, _o, _t: _agent(a)),
     (Spawn, "spawn_agent", lambda a, o, _t: _task(a, o)),
     (Wait, "wait_agent", lambda _a, o, _t: Call("wait_agent", {"timeout_ms": 60_000}, o.namespaces["wait_agent"])),

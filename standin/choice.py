@@ -2,8 +2,8 @@
 
 The newest mark in what the user (or a parent agent) wrote names the script; tool results are not searched, so a
 sub-agent's report can't redirect its parent. The step is the number of answers since the mark, counted in the request
-itself, so the server keeps no conversation. Without a mark, or without tools, the DEFAULTS table answers, first match
-wins.
+itself, so the server keeps no conversation; a summary of the conversation carries the step reached. Without a mark, or
+without tools, the DEFAULTS table answers, first match wins.
 """
 
 from __future__ import annotations
@@ -17,8 +17,9 @@ from typing import Any, Final
 import orjson
 
 from standin.answer import Block, Compaction, Offer, Text, fill_schema, ground
+from standin.events import read_opaque
 from standin.prose import prose, title
-from standin.scripts import MARK, SCRIPTS, Step
+from standin.scripts import MARK, RESUME, SCRIPTS, Step, resume_mark
 from wire.api import Api
 from wire.jsonbody import objects
 
@@ -48,26 +49,30 @@ class _Entry:
 def choose(api: Api, body: dict[str, Any], *seed: object) -> Choice:
     entries = _messages(body) if api == "anthropic-messages" else _items(body)
     offer = _offer(api, body)
-    name, at = _newest_mark(entries)
+    name, first, at = _newest_mark(entries)
+    answered = first + _answers_since(entries[at + 1 :])
     if name in SCRIPTS and offer.namespaces and not _wants_summary(api, body, entries):
-        answered = _answers_since(entries[at + 1 :])
         steps = SCRIPTS[name]
         if answered < len(steps):
             plan = steps[answered]
             return Choice(name, answered, at, ground(plan.actions, offer, *seed, name, answered), plan)
         return Choice(name, answered, at, (Text(f"Done with {name}, nothing is left to do."),), Step(()))
+    memo = resume_mark(name, answered) if name in SCRIPTS else ""
     for matches, answer in _DEFAULTS:
         if matches(api, body, entries):
-            return Choice("", 0, -1, (answer(body, seed),), Step(()))
+            return Choice("", 0, -1, (answer(body, memo, seed),), Step(()))
     raise AssertionError("the last default always matches")
 
 
-def _newest_mark(entries: list[_Entry]) -> tuple[str, int]:
+def _newest_mark(entries: list[_Entry]) -> tuple[str, int, int]:
+    """Script, the step it goes on from, and where its mark stands."""
     for at in range(len(entries) - 1, -1, -1):
         for text in reversed(entries[at].texts):
             if found := MARK.findall(text):
-                return found[-1], at
-    return "", -1
+                return found[-1], 0, at
+            if resumed := RESUME.findall(text):
+                return resumed[-1][0], int(resumed[-1][1]), at
+    return "", 0, -1
 
 
 def _answers_since(entries: list[_Entry]) -> int:
@@ -92,7 +97,10 @@ def _items(body: dict[str, Any]) -> list[_Entry]:
         kind, role = item.get("type", "message"), item.get("role")
         by_model = kind in _MODEL_ITEMS or (kind == "message" and role == "assistant")
         heard = kind == "agent_message" or (kind == "message" and role == "user")
-        out.append(_Entry(by_model, tuple(_texts(item.get("content"))) if heard else ()))
+        texts = tuple(_texts(item.get("content"))) if heard else ()
+        if kind == "compaction":
+            texts = (read_opaque(str(item.get("encrypted_content"))),)
+        out.append(_Entry(by_model, texts))
     return out
 
 
@@ -145,14 +153,14 @@ def _triggered(body: dict[str, Any]) -> bool:
 
 # (does this request look so, what is said then)
 _Matches = Callable[[Api, dict[str, Any], list[_Entry]], bool]
-_Says = Callable[[dict[str, Any], tuple[object, ...]], Block]
+_Says = Callable[[dict[str, Any], str, tuple[object, ...]], Block]  # body, where the script goes on, seed
 _DEFAULTS: Final[tuple[tuple[_Matches, _Says], ...]] = (
-    (lambda api, b, _: api != "anthropic-messages" and _triggered(b), lambda _b, _s: Compaction(2400)),
+    (lambda api, b, _: api != "anthropic-messages" and _triggered(b), lambda _b, memo, _s: Compaction(2400, memo)),
     (
         lambda _a, b, _: _schema(b) is not None,
-        lambda b, s: Text(orjson.dumps(fill_schema(_schema(b), title(*s))).decode()),
+        lambda b, _m, s: Text(orjson.dumps(fill_schema(_schema(b), title(*s))).decode()),
     ),
-    (lambda _a, b, _: bool(b.get("stop_sequences")), lambda _b, _s: Text("<block>no</block>")),
-    (_wants_summary, lambda _b, s: Text(f"<summary>\n{prose(1600, 'summary', *s)}\n</summary>")),
-    (lambda *_: True, lambda _b, s: Text(prose(160, "default", *s))),
+    (lambda _a, b, _: bool(b.get("stop_sequences")), lambda _b, _m, _s: Text("<block>no</block>")),
+    (_wants_summary, lambda _b, memo, s: Text(f"<summary>\n{prose(1600, 'summary', *s)}\n{memo}\n</summary>")),
+    (lambda *_: True, lambda _b, _m, s: Text(prose(160, "default", *s))),
 )

@@ -30,9 +30,18 @@ class Names:
     def make(self, prefix: str, length: int, *what: object) -> str:
         return prefix + token(length, self.seed, prefix, *what)
 
-    def opaque(self, chars: int, *what: object) -> str:
-        """Base64 text that stands for ciphertext or a signature."""
-        return base64.b64encode(chance("opaque", self.seed, *what).randbytes(max(1, chars * 3 // 4))).decode()
+    def opaque(self, chars: int, *what: object, memo: str = "") -> str:
+        """Base64 text that stands for ciphertext or a signature; `read_opaque` finds `memo` again."""
+        noise = chance("opaque", self.seed, *what).randbytes(max(1, chars * 3 // 4))
+        return base64.b64encode(memo.encode() + noise[len(memo) :]).decode()
+
+
+def read_opaque(text: str) -> str:
+    """What `Names.opaque` was given as memo, followed by noise; empty for text that is not base64."""
+    try:
+        return base64.b64decode(text, validate=True).decode(errors="replace")
+    except ValueError:
+        return ""
 
 
 def pieces(text: str, size: int = _PIECE) -> Iterator[str]:

@@ -39,8 +39,12 @@ def _item(block: Block, names: Names, number: int) -> dict[str, Any]:
         case FreeCall(tool, text):
             call = {"type": "custom_tool_call", "id": f"ctc_{name}", "call_id": f"call_{name[:24]}"}
             return call | {"status": "completed", "name": tool, "input": text}
-        case Compaction(chars):
-            return {"type": "compaction", "id": f"cmp_{name}", "encrypted_content": names.opaque(chars, number)}
+        case Compaction(chars, memo):
+            return {
+                "type": "compaction",
+                "id": f"cmp_{name}",
+                "encrypted_content": names.opaque(chars, number, memo=memo),
+            }
 
 
 def usage(counted: Counted, output: list[dict[str, Any]]) -> dict[str, Any]:

@@ -1,8 +1,10 @@
 """The scripts the stand-in model plays: what it says and which tools it calls, step by step, for any provider.
 
 A prompt that carries `[[script:NAME]]` starts NAME; each answer since that mark is one step; past the last step the
-model says that it is done. Commands only look around (list, print), because real clients do run them. To add a
-script, add a row to SCRIPTS: nothing else knows their names.
+model says that it is done. Commands only look around (list, print), because real clients do run them; files are written
+in the client's working directory. To add a script, add a row to SCRIPTS: nothing else knows their names.
+
+A model that sums up a conversation leaves `[[script:NAME from step N]]` in its summary, and so goes on from there.
 """
 
 from __future__ import annotations
@@ -12,6 +14,7 @@ from dataclasses import dataclass
 from typing import Final
 
 MARK: Final = re.compile(r"\[\[script:([\w-]+)\]\]")
+RESUME: Final = re.compile(r"\[\[script:([\w-]+) from step (\d+)\]\]")
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,6 +45,15 @@ class Write:
 
 
 @dataclass(frozen=True, slots=True)
+class Edit:
+    """Replace `old`, a whole line that stands once in the file."""
+
+    path: str
+    old: str
+    new: str
+
+
+@dataclass(frozen=True, slots=True)
 class Spawn:
     """Start a sub-agent that plays `script`; `background` matters where the client has both kinds."""
 
@@ -63,7 +75,7 @@ class Retask:
     script: str
 
 
-Action = Think | Say | Shell | Read | Write | Spawn | Wait | Retask
+Action = Think | Say | Shell | Read | Write | Edit | Spawn | Wait | Retask
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,6 +123,19 @@ SCRIPTS: Final[dict[str, tuple[Step, ...]]] = {
         _step(Think(500), Write("notes.txt", 700)),
         _step(Shell("git log --oneline | head -20")),
         _step(Think(120), Say(700, "The loop is finished.")),
+    ),
+    "rework": (
+        _step(Think(200), Say(40, "First the notes."), Read("NOTES.md")),
+        _step(Shell("ls -la . src && cat src/*.txt && git log --oneline")),
+        _step(Think(120), Edit("NOTES.md", "state: open", "state: closed")),
+        _step(Shell("git diff")),
+        _step(Say(300, "The notes are reworked.")),
+    ),
+    "flood": (
+        _step(Think(120), Shell("ls")),
+        _step(Think(90), Shell("seq 1 6000")),  # enough output to fill a small context
+        _step(Think(60), Shell("git status --short")),
+        _step(Say(200, "The flood is over.")),
     ),
     "leaf": (
         _step(Think(180), Shell("ls")),
@@ -166,3 +191,7 @@ SCRIPTS: Final[dict[str, tuple[Step, ...]]] = {
 
 def mark(script: str) -> str:
     return f"[[script:{script}]]"
+
+
+def resume_mark(script: str, step: int) -> str:
+    return f"[[script:{script} from step {step}]]"

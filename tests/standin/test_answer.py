@@ -3,9 +3,9 @@
 import pytest
 
 from standin.answer import Call, FreeCall, Offer, Text, Thought, calls_tools, fill_schema, ground
-from standin.scripts import Action, Read, Retask, Say, Shell, Spawn, Think, Wait, Write
+from standin.scripts import Action, Edit, Read, Retask, Say, Shell, Spawn, Think, Wait, Write
 
-CLAUDE = Offer(dict.fromkeys(("Bash", "Read", "Write", "Agent")), "/w")
+CLAUDE = Offer(dict.fromkeys(("Bash", "Read", "Write", "Edit", "Agent")), "/w")
 COLLAB: dict[str, str | None] = dict.fromkeys(("spawn_agent", "wait_agent", "followup_task"), "collab")
 CODEX = Offer({"exec": "functions", **COLLAB}, "/w")
 OLD_CODEX = Offer(dict.fromkeys(("exec_command", "apply_patch")), "/w")
@@ -22,6 +22,9 @@ OLD_CODEX = Offer(dict.fromkeys(("exec_command", "apply_patch")), "/w")
         (Write("a", 10), CLAUDE, "Write"),
         (Write("a", 10), CODEX, "exec"),
         (Write("a", 10), OLD_CODEX, "apply_patch"),
+        (Edit("a", "x", "y"), CLAUDE, "Edit"),
+        (Edit("a", "x", "y"), CODEX, "exec"),
+        (Edit("a", "x", "y"), OLD_CODEX, "apply_patch"),
         (Spawn("x", "leaf"), CLAUDE, "Agent"),
         (Spawn("x", "leaf"), CODEX, "spawn_agent"),
         (Wait(), CODEX, "wait_agent"),

@@ -6,6 +6,8 @@ import orjson
 
 from standin.answer import Call, Compaction, Text
 from standin.choice import Choice, choose
+from standin.events import Names
+from standin.responses_answers import output_items
 
 TOOLS: list[dict[str, Any]] = [{"name": name, "input_schema": {}} for name in ("Bash", "Read", "Write", "Agent")]
 
@@ -105,3 +107,22 @@ def test_paths_start_at_the_clients_working_directory() -> None:
 def test_a_plain_string_input_is_a_user_text() -> None:
     body = {"input": "[[script:hello]]", "tools": [{"type": "function", "name": "exec_command"}]}
     assert choose("openai-responses", body).script == "hello"
+
+
+def test_after_a_compaction_the_script_goes_on_where_it_was() -> None:
+    call = {"type": "function_call", "call_id": "c"}
+    result = {"type": "function_call_output", "call_id": "c", "output": "x"}
+    before = (user("[[script:loop]]"), call, result, call, result)
+    (block,) = codex(*before, {"type": "compaction_trigger"}).blocks
+    (item,) = output_items([block], Names("n"))
+    after = codex(user("[[script:loop]]"), item)
+    assert (after.script, after.step) == ("loop", 2) == (codex(*before).script, codex(*before).step)
+    assert codex(user("[[script:loop]]"), item, call, result).step == 3
+
+
+def test_a_summary_in_words_carries_the_step_too() -> None:
+    talk = [("user", "[[script:loop]]"), ("assistant", "a"), ("user", "Write a summary of it all. " + "x " * 300)]
+    (block,) = claude(talk).blocks
+    assert isinstance(block, Text)
+    assert claude([("user", block.text)]).step == 1
+    assert claude([("user", block.text), ("assistant", "a"), ("user", "go on")]).step == 2
