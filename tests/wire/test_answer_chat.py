@@ -74,6 +74,10 @@ def test_stream_without_its_closing_mark_is_incomplete() -> None:
     assert answer.parts[2].text == '{"p": '
 
 
+def test_stop_reason_outlasts_later_chunks_that_name_none() -> None:
+    assert read(streamed([chunk({"content": "a"}, "length"), chunk({})])).stop == "length"
+
+
 def test_several_choices_are_several_messages() -> None:
     answer = read(streamed([chunk({"content": "b"}, "stop", index=1), chunk({"content": "a"}, "stop")]))
     assert [(part.text, part.message) for part in answer.parts] == [("a", 0), ("b", 1)]

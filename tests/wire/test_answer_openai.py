@@ -11,7 +11,8 @@ from wire.shapes import Part
 from wire.sse import format_sse, split_sse
 from wire.usage import Usage
 
-REASONING = {"type": "reasoning", "summary": [{"type": "summary_text", "text": "look"}], "encrypted_content": "ENC"}
+SUMMARY = [{"type": "summary_text", "text": "look"}, {"type": "summary_text", "text": "first"}]
+REASONING = {"type": "reasoning", "summary": SUMMARY, "encrypted_content": "ENC"}
 CALL = {"type": "function_call", "name": "ls", "arguments": '{"p": 1}', "call_id": "c1", "status": "completed"}
 MESSAGE = {"type": "message", "role": "assistant", "content": [{"type": "output_text", "text": "done"}]}
 RESPONSE = {
@@ -24,7 +25,7 @@ RESPONSE = {
     "usage": {"input_tokens": 18, "input_tokens_details": {"cached_tokens": 13}, "output_tokens": 2},
 }
 PARTS = (
-    Part("thinking", "look", 0, "reasoning"),
+    Part("thinking", "look\nfirst", 0, "reasoning"),
     sealed("ENC", 0, "reasoning", name="reasoning"),
     Part("tool_call", '{"p": 1}', 1, "function_call", call_id="c1", name="ls"),
     Part("assistant", "done", 2, "assistant"),
@@ -74,7 +75,7 @@ def test_output_of_the_last_event_is_used_when_no_item_streamed() -> None:
 
 
 def test_unfinished_items_show_what_had_streamed() -> None:
-    assert read(events()[:4]).parts == PARTS[:2]
+    assert read(events()[:4]).parts == (Part("thinking", "look", 0, "reasoning"), PARTS[1])
     assert read(events()[:7]).parts[2].text == '{"p": '
     cut = read(events()[:11])
     assert cut.parts[3].text == "do"

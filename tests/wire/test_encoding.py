@@ -60,6 +60,12 @@ def test_most_of_a_body_that_lost_its_tail_is_decoded(coder: str) -> None:
     assert len(decode_body(encoded[: len(encoded) * 9 // 10], name)) > len(body) // 2
 
 
+def test_cut_inside_a_long_copy_keeps_what_the_decoder_still_held() -> None:
+    encoded = zlib.compress(bytes(2 * MIB))
+    for end in range(len(encoded) // 2 - 20, len(encoded) // 2 + 20):  # output passes the size of one piece here
+        assert decode_body(encoded[:end], "deflate") == zlib.decompressobj().decompress(encoded[:end])
+
+
 @every_coder
 @pytest.mark.parametrize(
     "garbage", [b"<html>502 Bad Gateway</html>", b"\xff" * 40, b'{"type":"error"}'], ids=["html", "ones", "json"]
