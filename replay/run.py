@@ -10,7 +10,7 @@ import asyncio
 import signal
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -107,6 +107,8 @@ async def _drive(
                 await driver.run()
             finally:
                 reporting.cancel()
+                with suppress(asyncio.CancelledError):
+                    await reporting
     progress(_progress(driver, scheduler, clock, settings.duration_s))
     return _Driven(
         log=driver.log,

@@ -81,6 +81,7 @@ def test_steady_run_is_never_early_and_repeats_exactly(plans: list[SessionPlan],
     run = simulate(plans, asked, noisy)
     assert_sound(run)
     assert run.rows == simulate(plans, asked, noisy).rows
+    assert set(judge(run.rows).lateness_us) <= {0}  # timers are exact here: what waited, waited for a reason in its row
     start = run.scheduler.profile_start_us
     assert start is not None
     assert run.done_at_us == start + 20_000_000
@@ -177,6 +178,16 @@ def test_advancing_sends_ten_more_without_delays_and_profiling_goes_on_from_ther
     assert rows[11].planned_output_tokens == 2
     assert rows[11].after == (rows[10].request,)
     assert rows[11].after_delay_us == (1_000_000,)
+
+
+def test_root_left_for_profiling_is_due_its_distance_after_profiling_began() -> None:
+    asked = [Asked(i * 10.0, i * 10.0 + 1, (1,)) for i in range(60)]
+    run = simulate([plan_session(session_of(asked), PLAIN_RULES)], rules(warmup="steady", duration_us=25_000_000))
+    start = run.scheduler.profile_start_us
+    assert start is not None
+    profiled = [row for row in run.rows if row.phase == "profile"]
+    assert [(row.sent_us or 0) - start for row in profiled] == [0, 10_000_000, 20_000_000]
+    assert {row.release_us for row in profiled} == {start}
 
 
 def test_first_profiled_request_keeps_its_delay_since_the_warmup_end() -> None:
