@@ -1,7 +1,9 @@
 """Which request repeats one that failed: same session, same content, and the earlier attempt ended badly.
 
-Clients repeat a failed request byte for byte and never say so. Codex differs in the bytes: the key order of its
-`client_metadata` is random, so that part is left out of the comparison. Memory is bounded: the oldest failures go.
+Clients repeat a failed request and never say so, byte for byte but for two habits, so those parts are left out of the
+comparison: the key order of Codex's `client_metadata` is random, and Claude Code may ask again without streaming and
+for a shorter answer (after an error event in the middle of a stream, or a 404). Memory is bounded: the oldest failures
+go.
 """
 
 from __future__ import annotations
@@ -18,24 +20,30 @@ from wire.api import Api
 # Failures remembered. A client gives up after at most 30 attempts within minutes.
 REMEMBERED: Final = 4096
 
+_NOT_CONTENT: Final[dict[Api, tuple[str, ...]]] = {
+    "openai-responses": ("client_metadata",),
+    "openai-responses-ws": ("client_metadata",),
+    "anthropic-messages": ("stream", "max_tokens"),
+}
+
 _Key = tuple[str | None, bytes]
 
 
 def content_key(api: Api, session_id: str | None, body: bytes) -> _Key:
     """`body` decoded. The digest lives in this process only."""
-    if api in ("openai-responses", "openai-responses-ws"):
-        body = _without_metadata(body)
+    if leave_out := _NOT_CONTENT.get(api):
+        body = _without(body, leave_out)
     return session_id, hashlib.blake2b(body, digest_size=16).digest()
 
 
-def _without_metadata(body: bytes) -> bytes:
+def _without(body: bytes, names: tuple[str, ...]) -> bytes:
     try:
         parsed = orjson.loads(body)
     except orjson.JSONDecodeError:
         return body
-    if not isinstance(parsed, dict) or parsed.pop("client_metadata", None) is None:
+    if not isinstance(parsed, dict) or not parsed.keys() & set(names):
         return body
-    return orjson.dumps(parsed)
+    return orjson.dumps({name: value for name, value in parsed.items() if name not in names})
 
 
 class Retries:

@@ -54,6 +54,16 @@ def test_codex_metadata_does_not_count_as_content() -> None:
     assert content_key("openai-responses", "s", b"broken") == content_key("openai-responses", "s", b"broken")
 
 
+def test_claude_code_asking_again_without_a_stream_is_a_retry() -> None:
+    first, second = (
+        content_key("anthropic-messages", "s", orjson.dumps({"messages": [1], "max_tokens": most, "stream": stream}))
+        for most, stream in ((128000, True), (64000, False))
+    )
+    assert first == second
+    other = orjson.dumps({"messages": [2], "max_tokens": 64000, "stream": False})
+    assert first != content_key("anthropic-messages", "s", other)
+
+
 def test_memory_is_bounded() -> None:
     retries = Retries(remembered=10)
     keys = [content_key("anthropic-messages", "s", b"%d" % number) for number in range(20)]
