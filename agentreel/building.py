@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from itertools import count
 
+from anonymize.policy import check_strings
 from anonymize.session import anonymize_session
 from corpus.capture.reader import Captures
 from corpus.session import Session
@@ -34,7 +35,7 @@ class BuildProgress:
 
 
 def build_sessions(captures: Captures, settings: BuildSettings, progress: BuildProgress) -> Iterator[Session]:
-    """Linked sessions of integers; each session's key lives only while that session is made."""
+    """Linked sessions of integers and words from fixed lists; a session's key lives only while that session is made."""
     numbers = count()
     number = next(numbers)
     for session_id in captures.session_ids():
@@ -50,5 +51,7 @@ def build_sessions(captures: Captures, settings: BuildSettings, progress: BuildP
         progress.sessions_read += 1
         progress.rejected.update(made.rejected)
         if made.session is not None:
-            yield link_session(made.session)
+            session = link_session(made.session)
+            check_strings(session)
+            yield session
             number = next(numbers)

@@ -17,7 +17,7 @@ import logging
 from collections.abc import Callable
 from typing import Final
 
-from mitmproxy import options, tls
+from mitmproxy import http, options, tls
 from mitmproxy.addons import block, core, disable_h2c, next_layer, proxyserver, tlsconfig
 from mitmproxy.log import LegacyLogEvents
 from mitmproxy.master import Master
@@ -41,6 +41,9 @@ class UpstreamTls(tlsconfig.TlsConfig):
 
     def tls_start_client(self, tls_start: tls.TlsData) -> None:
         pass
+
+    def request(self, flow: http.HTTPFlow) -> None:
+        """No revocation list is served either: there is no authority that could have one."""
 
 
 class ContentFreeLog(logging.Handler):

@@ -21,7 +21,10 @@ def convert(src: str, dst: Path, target: str, force: bool) -> None:
     """Convert SRC (a corpus or a WEKA trace) to DST; what the target format can carry is carried without loss."""
     sessions = read_source(src)
     if target == "weka":
-        write_weka(dst, sessions, force=force)
+        written = write_weka(dst, sessions, force=force)
+        if written.left_out_requests:
+            failed, empty = written.left_out_requests, written.left_out_sessions
+            note(f"left out: {failed} requests that failed or generated nothing, {empty} sessions of only such")
     else:
         write_corpus(dst, sessions, source_card(src) or Card(f"agentreel {__version__}"), force=force)
     note(f"wrote {dst}")

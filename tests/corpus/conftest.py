@@ -5,15 +5,11 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from hypothesis import settings
 
 from corpus.blocks import encode_blocks, encode_segments
 from corpus.card import Card
 from corpus.session import Agent, Delivery, Edge, Request, Role, Session, ToolCall
 from wire.usage import Usage
-
-settings.register_profile("any machine", deadline=None)  # a busy machine is no failure
-settings.load_profile("any machine")
 
 _SHARED = Path(__file__).resolve().parents[2].parent / "shared"
 

@@ -159,6 +159,17 @@ def test_nothing_of_a_request_reaches_the_log(record: Record, monkeypatch: pytes
     assert "canary" not in log.getvalue()
 
 
+def test_an_ordinary_request_leaves_nothing_in_the_log(record: Record, monkeypatch: pytest.MonkeyPatch) -> None:
+    log = io.StringIO()
+    monkeypatch.setattr(logging.getLogger(), "handlers", [logging.StreamHandler(log)])
+    recording = record()
+    with Client(recording.url) as client:
+        client.post("/v1/messages")
+        client.read_until(b"{}")
+    recording.stop()
+    assert log.getvalue() == ""
+
+
 def test_the_root_logger_keeps_its_handlers_and_gets_none(record: Record, monkeypatch: pytest.MonkeyPatch) -> None:
     handler = logging.NullHandler()
     monkeypatch.setattr(logging.getLogger(), "handlers", [handler])
