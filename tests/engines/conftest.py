@@ -1,0 +1,81 @@
+"""One server of each kind and one recorded corpus for all tests here; a missing engine skips with one line."""
+
+from __future__ import annotations
+
+import contextlib
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from agentreel.process import recording, run_command
+from tests.engines.installs import UnavailableError, llama_python, vllm_python
+from tests.engines.servers import reset_prefix_cache, serving_llama, serving_vllm
+
+Say = Callable[[str], None]
+
+
+@pytest.fixture(scope="session")
+def say(request: pytest.FixtureRequest) -> Say:
+    """Prints a line that is seen although output is captured."""
+    capture = request.config.pluginmanager.get_plugin("capturemanager")
+    assert capture is not None
+
+    def write(line: str) -> None:
+        with capture.global_and_fixture_disabled():
+            print(f"\n{line}", flush=True)
+
+    return write
+
+
+@pytest.fixture(scope="session")
+def vllm(say: Say) -> Iterator[str]:
+    """Base URL. The first time ever takes minutes: it is installed."""
+    with _started("vLLM", vllm_python, serving_vllm, say) as url:
+        yield url
+
+
+@pytest.fixture(scope="session")
+def llama(say: Say) -> Iterator[str]:
+    with _started("llama.cpp", llama_python, serving_llama, say) as url:
+        yield url
+
+
+@pytest.fixture
+def empty_vllm(vllm: str) -> str:
+    """The same server with nothing in its prefix cache."""
+    reset_prefix_cache(vllm)
+    return vllm
+
+
+@pytest.fixture(scope="session")
+def corpus(tmp_path_factory: pytest.TempPathFactory, say: Say) -> Path:
+    """Every scenario of the stand-in agents, recorded through the real recorder and built."""
+    home = tmp_path_factory.mktemp("recorded")
+    began = time.monotonic()
+    with recording(home / "captures", home) as recorder:
+        urls = ("--anthropic", recorder["anthropic"], "--openai", recorder["openai"])
+        run_command(("standin", "agents", *urls, "--tool-s", "0.1", "--think-s", "0.2"))
+    run_command(("build", str(home / "captures"), str(home / "corpus")))
+    say(f"corpus: recorded and built in {time.monotonic() - began:.0f} s")
+    return home / "corpus"
+
+
+@contextlib.contextmanager
+def _started(
+    name: str,
+    install: Callable[[], Path],
+    serving: Callable[[Path], contextlib.AbstractContextManager[str]],
+    say: Say,
+) -> Iterator[str]:
+    with contextlib.ExitStack() as stack:
+        began = time.monotonic()
+        try:
+            python = install()
+            installed = time.monotonic()
+            url = stack.enter_context(serving(python))
+        except UnavailableError as missing:
+            pytest.skip(f"{name}: {missing}")
+        say(f"{name}: installed in {installed - began:.0f} s, healthy {time.monotonic() - installed:.0f} s later")
+        yield url

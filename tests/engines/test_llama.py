@@ -1,0 +1,23 @@
+"""A real llama.cpp server: another dialect of the same API. It caches one prompt a slot, so hits are its own affair."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from agentreel.source import read_source
+from tests.engines.conftest import Say
+from tests.engines.replays import replay, sentence
+
+
+def test_recorded_corpus_is_replayed_to_the_token(llama: str, corpus: Path, tmp_path: Path, say: Say) -> None:
+    run = replay(corpus, llama, tmp_path / "run", "--warmup", "none", "--concurrency", "3")
+    assert run.summary["requests"] == sum(len(session.requests) for session in read_source(str(corpus)))
+    assert (run.summary["errors"], run.summary["edge_violations"], run.summary["early_roots"]) == (0, 0, 0)
+    assert run.summary["token_error"]["max"] == 0
+    assert run.summary["warnings"] == {}  # usage, cached tokens and output length of every request
+    for row in run.requests:
+        assert row.measured_input_tokens == row.planned_input_tokens
+        assert row.measured_output_tokens == row.planned_output_tokens
+        assert row.cached_tokens is not None
+        assert row.cached_tokens < row.planned_input_tokens
+    say(sentence("llama.cpp, recorded corpus", run))

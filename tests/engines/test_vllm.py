@@ -1,0 +1,115 @@
+"""A real vLLM on the CPU: what was planned is what it counts, generates and serves from its prefix cache."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from agentreel.source import read_source
+from corpus.run import Run
+from corpus.session import Session
+from tests.engines.cache_truth import order_may_cost, truths
+from tests.engines.conftest import Say
+from tests.engines.replays import replay, sentence
+
+TRACE = Path(__file__).resolve().parents[2].parent / "shared" / "traces" / "weka" / "trace_0277.json"
+TRACE_CONTEXT = 32_768  # tokens; what a CPU prefills in a second
+
+
+def assert_exact(run: Run) -> None:
+    """Nothing was counted, cut or ordered otherwise than planned."""
+    assert run.summary["errors"] == 0
+    assert run.summary["warmup_errors"] == 0
+    assert run.summary["token_error"]["max"] == 0
+    assert run.summary["edge_violations"] == 0
+    assert run.summary["early_roots"] == 0
+    done = [row for row in run.requests if row.error is None]
+    assert done
+    for row in done:
+        assert row.measured_input_tokens == row.planned_input_tokens
+        assert row.measured_output_tokens == row.planned_output_tokens
+
+
+def assert_cached_as_predicted(run: Run, sessions: list[Session]) -> str:
+    """To the block for every request; where the server's own queue decides, within the exact range, and in sum.
+
+    Returns one line of counts.
+    """
+    found = truths(run.requests, sessions)
+    assert len(found) == sum(row.error is None for row in run.requests)
+    for truth in found:
+        assert truth.is_true, truth
+        assert truth.is_predicted or truth.is_ambiguous, truth
+    cached = sum(truth.row.cached_tokens or 0 for truth in found)
+    predicted = sum(truth.row.predicted_cached_tokens or 0 for truth in found)
+    assert abs(cached - predicted) <= order_may_cost(found, 64)
+    ambiguous = [truth for truth in found if truth.is_ambiguous]
+    otherwise = sum(not truth.is_predicted for truth in ambiguous)
+    return f"{len(found) - len(ambiguous)} settled, {len(ambiguous)} left to the queue, {otherwise} of them reordered"
+
+
+def test_recorded_corpus_is_replayed_to_the_token_and_cached_to_the_block(
+    empty_vllm: str, corpus: Path, tmp_path: Path, say: Say
+) -> None:
+    run = replay(corpus, empty_vllm, tmp_path / "run", "--warmup", "none", "--concurrency", "3")
+    sessions = list(read_source(str(corpus)))
+    assert run.summary["requests"] == sum(len(session.requests) for session in sessions)
+    assert run.summary["sessions_completed"] == len(sessions)
+    assert run.summary["warnings"] == {}
+    assert_exact(run)
+    counts = assert_cached_as_predicted(run, sessions)
+    say(f"{sentence('vLLM, recorded corpus', run)}; {counts}")
+
+
+def test_public_trace_is_replayed_to_the_token_and_what_was_cut_is_told(
+    empty_vllm: str, tmp_path: Path, say: Say
+) -> None:
+    if not TRACE.is_file():
+        pytest.skip(f"no {TRACE.name} beside the checkout (shared/traces/weka)")
+    sessions = list(read_source(str(TRACE)))
+    requests = [request for session in sessions for request in session.requests]
+    fitting = [r for r in requests if r.input_tokens and r.input_tokens + (r.output_tokens or 1) <= TRACE_CONTEXT]
+    options = ("--warmup", "none", "--speedup", "100", "--max-context", str(TRACE_CONTEXT))
+    run = replay(TRACE, empty_vllm, tmp_path / "run", *options)
+    assert run.summary["requests"] == len(fitting) >= 10
+    assert sum(run.summary["dropped_requests"].values()) == len(requests) - len(fitting)
+    assert run.summary["dropped_share"] == pytest.approx(1 - len(fitting) / len(requests))
+    assert_exact(run)
+    counts = assert_cached_as_predicted(run, sessions)
+    say(f"{sentence('vLLM, ' + TRACE.name, run)}; {counts}")
+
+
+def test_steady_run_with_warmup_and_recycled_sessions_stays_exact(
+    empty_vllm: str, corpus: Path, tmp_path: Path, say: Say
+) -> None:
+    run = replay(corpus, empty_vllm, tmp_path / "run", "--concurrency", "2", "--duration", "20")
+    assert run.summary["warmup_requests"] > 0
+    assert {row.error for row in run.requests} <= {None, "cut"}
+    assert_exact(run)
+    counts = assert_cached_as_predicted(run, list(read_source(str(corpus))))
+    say(f"{sentence('vLLM, steady', run)}; {run.summary['warmup_requests']} to warm up; {counts}")
+
+
+def test_siblings_sent_at_once_compute_their_common_prefix_once(empty_vllm: str, corpus: Path, tmp_path: Path) -> None:
+    """Holds for every request: no block of a play is computed twice, though most siblings start while it is."""
+    run = replay(corpus, empty_vllm, tmp_path / "run", "--warmup", "none", "--concurrency", "7", "--speedup", "1000")
+    sessions = {session.session: session for session in read_source(str(corpus))}
+    found = truths(run.requests, list(sessions.values()))
+    assert any(truth.is_ambiguous for truth in found)
+    assert_cached_as_predicted(run, list(sessions.values()))
+
+
+def test_chat_endpoint_works_and_tells_what_its_template_adds(
+    empty_vllm: str, corpus: Path, tmp_path: Path, say: Say
+) -> None:
+    options = ("--endpoint", "chat", "--warmup", "none", "--concurrency", "7", "--max-context", "12000")
+    run = replay(corpus, empty_vllm, tmp_path / "run", *options)
+    assert (run.summary["errors"], run.summary["edge_violations"]) == (0, 0)
+    assert run.summary["requests"] >= 10
+    assert run.summary["warnings"] == {}
+    for row in run.requests:
+        assert row.measured_input_tokens is not None
+        assert row.measured_input_tokens > row.planned_input_tokens
+    assert run.summary["token_error"]["max"] > 0
+    say(sentence("vLLM, chat", run))
