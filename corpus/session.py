@@ -15,22 +15,11 @@ from dataclasses import dataclass
 from typing import Literal
 
 from corpus.exchange import AgentKind, End, Purpose
+from wire import shapes
 from wire.api import Api
 from wire.usage import Usage
 
-Role = Literal[
-    "system",
-    "tools",
-    "user",
-    "assistant",
-    "tool_call",
-    "tool_result",
-    "thinking",
-    "reminder",
-    "image",
-    "document",
-    "opaque",
-]
+Role = shapes.Role  # a segment has the role of the parts it was made of
 ToolClass = Literal["shell", "read", "edit", "search", "web", "mcp", "agent", "other"]
 EdgeKind = Literal["sequence", "spawn", "join", "aux", "retry"]
 Anchor = Literal["end", "start"]

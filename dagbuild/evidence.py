@@ -23,12 +23,9 @@ prompt carries whose report; those links win, and time decides only where nothin
 
 from __future__ import annotations
 
-from typing import Final, Literal
+from typing import Final
 
-from corpus.exchange import Purpose
 from corpus.session import Evidence
-
-Part = Literal["stream", "leaf", "returns"]
 
 # Strongest first; when two rules find the same edge, the stronger one names it.
 STRENGTH: Final[tuple[Evidence, ...]] = (
@@ -40,26 +37,6 @@ STRENGTH: Final[tuple[Evidence, ...]] = (
     "prefix",
     "timing",
 )
-
-# What a request is to its conversation: a step of the stream, an aside that nobody waits for (leaf), or an aside whose
-# answer the conversation needs before its next step (returns).
-PARTS: Final[dict[Purpose, Part]] = {
-    "turn": "stream",
-    "compaction": "stream",
-    "review": "stream",
-    "other": "stream",  # unknown: keeping the order is the careful guess
-    "title": "leaf",
-    "side_question": "leaf",
-    "memory": "leaf",
-    "count_tokens": "leaf",
-    "probe": "leaf",
-    "prewarm": "returns",  # the first step reuses the connection's state
-    "classifier": "returns",  # runs while the tool call waits for permission
-    "guardian": "returns",  # likewise
-    "web_search": "returns",  # its answer becomes a tool result
-    "web_fetch": "returns",  # likewise
-    "hook": "returns",  # its verdict decides how the turn goes on
-}
 
 
 def stronger(one: Evidence, other: Evidence) -> Evidence:

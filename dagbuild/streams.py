@@ -15,8 +15,8 @@ from dataclasses import dataclass
 from typing import Final
 
 from corpus.graph import end_us
+from corpus.purpose import PARTS, Part
 from corpus.session import Agent, Edge, EdgeKind, Evidence, Request, Session
-from dagbuild.evidence import PARTS, Part
 
 # Sources whose clock is coarser than a request's duration: an overlap of up to one tick is rounding, not concurrency
 # (kv-cache-tester files state whole seconds).

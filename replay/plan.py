@@ -11,18 +11,14 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import Final, Literal
+from typing import Literal
 
 from corpus.errors import InputError
-from corpus.exchange import Purpose
 from corpus.graph import topological_order
+from corpus.purpose import STEPS
 from corpus.session import Anchor, Edge, Request, Session
 
 DropReason = Literal["over_context", "empty_prompt"]
-# These share no context with the agent they are sent for: each is a stream of its own.
-_SIDE_PURPOSES: Final[frozenset[Purpose]] = frozenset(
-    {"title", "side_question", "classifier", "web_search", "web_fetch", "guardian", "probe", "hook", "memory"}
-)
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,7 +76,7 @@ def plan_session(session: Session, rules: PlanRules) -> SessionPlan:
         PlannedRequest(
             request=r.request,
             agent=r.agent,
-            stream=-1 - r.request if r.request in side or r.purpose in _SIDE_PURPOSES else r.agent,
+            stream=-1 - r.request if r.request in side or r.purpose not in STEPS else r.agent,
             model=session.models[r.model] if 0 <= r.model < len(session.models) else None,
             input_tokens=r.input_tokens,
             output_tokens=_output_tokens(r),

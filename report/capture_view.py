@@ -7,8 +7,8 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from corpus.exchange import Exchange
+from corpus.purpose import STEPS
 from report.agent_tree import agent_tree
-from report.lineage import STEPS
 from report.timeline import Bar, Details, Lane, Link, Tone, draw
 from report.wording import count, share
 

@@ -9,11 +9,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from itertools import pairwise
 
-from corpus.exchange import Purpose
+from corpus.purpose import STEPS
 from corpus.session import Request, Session
-
-# Steps of a conversation; everything else runs beside it and says nothing about its rhythm.
-STEPS: frozenset[Purpose] = frozenset({"turn", "compaction", "review", "other"})
 
 
 def block_counts(requests: Sequence[Request]) -> list[int]:

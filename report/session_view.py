@@ -6,10 +6,11 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from corpus.graph import task_time_us
+from corpus.purpose import STEPS
 from corpus.session import Edge, Session
 from report.agent_tree import agent_tree
 from report.anomalies import MEANINGS
-from report.lineage import STEPS, cached_tokens
+from report.lineage import cached_tokens
 from report.stats import SAMPLES, collect_stats
 from report.timeline import Bar, Details, Lane, Link, Tone, draw
 from report.wording import count, seconds, share

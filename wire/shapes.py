@@ -12,9 +12,7 @@ from typing import Final, Literal
 
 from wire.usage import Usage
 
-# The roles of a corpus segment, and "billing": Claude Code's x-anthropic-billing-header line, which is about the
-# request and no part of the conversation.
-PartKind = Literal[
+Role = Literal[
     "system",
     "tools",
     "user",
@@ -26,8 +24,9 @@ PartKind = Literal[
     "image",
     "document",
     "opaque",
-    "billing",
 ]
+# "billing": Claude Code's x-anthropic-billing-header line, which is about the request and no part of the conversation.
+PartKind = Role | Literal["billing"]
 
 TOOLS_MESSAGE: Final = -2
 SYSTEM_MESSAGE: Final = -1

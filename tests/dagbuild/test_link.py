@@ -8,9 +8,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from corpus.exchange import Purpose
+from corpus.formats.weka import read_weka
 from corpus.graph import topological_order
+from corpus.purpose import PARTS
 from corpus.session import Delivery, Edge, Evidence, Session, ToolCall
-from dagbuild.evidence import PARTS
 from dagbuild.link import link_session, merge_edges
 
 Make = Callable[..., Session]
@@ -102,11 +103,10 @@ def _check_roots(session: Session) -> None:
 
 @pytest.mark.skipif(not WEKA.is_dir(), reason="the public traces are not on this machine")
 def test_every_real_trace_gives_a_sound_graph() -> None:
-    weka = pytest.importorskip("corpus.formats.weka", reason="the WEKA reader is not there yet")
     paths = sorted(WEKA.glob("*.json"))
     assert len(paths) == 29
     for path in paths:
-        for session in weka.read_weka(path):
+        for session in read_weka(path):
             linked = link_session(session)
             _check(linked)
             assert {r.request for r in linked.requests} - {e.dst for e in linked.edges} == {0}, path.name
