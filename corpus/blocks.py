@@ -129,7 +129,7 @@ def _runs(ids: Ids) -> tuple[tuple[int, ...], tuple[int, ...]]:
 def _expand(delta: Blocks, expanded: Sequence[Ids]) -> Ids:
     parts = [expanded[delta.base][: delta.keep]] if delta.keep else []
     parts += [
-        np.arange(start, start + length, dtype=np.int64)
+        np.arange(length, dtype=np.int64) + np.int64(start)  # wraps where the ids did
         for start, length in zip(delta.run_start, delta.run_len, strict=True)
     ]
     if not parts:
