@@ -3,7 +3,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 
-.PHONY: demo test check bench samples docs clean
+.PHONY: demo test check bench test-clients test-engines test-peers samples docs clean
 .DEFAULT_GOAL := demo
 
 $(READY): requirements.lock pyproject.toml
@@ -25,6 +25,24 @@ check: $(READY)
 	@$(BIN)/mypy
 	@$(BIN)/lint-imports
 	@$(BIN)/python docs/make_cli.py --check
+
+# The next ones need more than this checkout brings and skip with a printed reason when it can't be had.
+
+# real Claude Code and Codex through the recorder
+test-clients: $(READY)
+	@$(BIN)/python -m pytest -q -rs tests/clients
+
+# replay against a real vLLM and llama.cpp on the CPU
+test-engines: $(READY)
+	@$(BIN)/python -m pytest -q -rs tests/engines
+
+# other people's programs read what we write, and build the graphs we claim to match
+test-peers: $(READY)
+	@$(BIN)/python -m pytest -q -rs tests/peers
+
+# JSON lines, ratios against named peers in one run
+bench: $(READY)
+	@for bench in benchmarks/bench_*.py; do $(BIN)/python $$bench || exit 1; done
 
 samples: $(READY)
 	@$(BIN)/python samples/make_samples.py
