@@ -132,7 +132,7 @@ SCRIPTS: Final[dict[str, tuple[Step, ...]]] = {
         _step(Say(300, "The notes are reworked.")),
     ),
     "flood": (
-        _step(Think(120), Shell("ls")),
+        _step(Think(120), Shell("ls && cat README.md")),
         _step(Think(90), Shell("seq 1 6000")),  # enough output to fill a small context
         _step(Think(60), Shell("git status --short")),
         _step(Say(200, "The flood is over.")),
@@ -168,6 +168,15 @@ SCRIPTS: Final[dict[str, tuple[Step, ...]]] = {
         _step(Think(120), Spawn("inner", "leaf")),
         _step(Say(300, "The inner helper reported.")),
     ),
+    "relay": (
+        _step(Think(120), Spawn("outer", "relay-middle", background=True)),
+        _step(Say(90, "The outer helper is running.")),
+        _step(Say(300, "The outer helper is back.")),
+    ),
+    "relay-middle": (
+        _step(Think(120), Spawn("inner-left", "leaf", background=True), Spawn("inner-right", "branch")),
+        _step(Say(200, "The inner helpers reported.")),
+    ),
     "bumpy": (
         _step(Think(100), Shell("ls"), faults=(Refuse(429, retry_after_s=0), Refuse(529))),
         _step(Read("README.md"), faults=(Cut(4),)),
@@ -181,6 +190,16 @@ SCRIPTS: Final[dict[str, tuple[Step, ...]]] = {
         _step(Think(120), Retask("alpha", "leaf-again")),
         _step(Wait()),
         _step(Say(500, "The team is finished.")),
+    ),
+    "deep": (
+        _step(Think(120), Spawn("outer", "deep-middle", background=True)),
+        _step(Wait()),
+        _step(Say(300, "The deep work is complete.")),
+    ),
+    "deep-middle": (
+        _step(Think(90), Spawn("inner", "leaf", background=True)),
+        _step(Wait()),
+        _step(Say(200, "The deepest helper reported.")),
     ),
     "leaf-again": (
         _step(Think(90), Shell("ls")),

@@ -1,0 +1,131 @@
+"""One scenario through the whole chain, all by the command: a real client talks through `record` to the stand-in model,
+and what was heard is built, linked, drawn and reported. Outputs land in one folder, to be searched.
+"""
+
+from __future__ import annotations
+
+import secrets
+import subprocess
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import orjson
+
+from agentreel.process import recording
+from corpus.blocks import expand_blocks
+from corpus.session import Session
+from corpus.tables import read_corpus
+from tests.clients.gate import closed_gate
+from tests.clients.programs import Finished, empty_environment, kill_left, run_to_end
+from tests.clients.scenarios import SCENARIOS, Planted, Scenario, make_repository, prompt_for
+
+COMMAND_LIMIT_S = 120
+
+
+@dataclass(frozen=True, slots=True)
+class Recorded:
+    scenario: Scenario
+    planted: Planted
+    key: str
+    folder: Path
+    finished: Finished
+    refused: tuple[str, ...]  # where the client wanted to go, beside the recorder
+    had_to_be_killed: tuple[int, ...]
+    rows: list[dict[str, Any]]  # of `captures ls --json`
+    built: dict[str, Any]  # of `build --json`
+    graphs: list[dict[str, Any]]  # of `graph --json`
+    shown: str  # by `show CORPUS 1`
+    session: Session
+    prompts: list[list[int]]  # per request its blocks
+
+    @property
+    def repository(self) -> Path:
+        return self.folder / self.planted.folder
+
+    @property
+    def captures(self) -> Path:
+        return self.folder / "captures"
+
+    @property
+    def logs(self) -> Path:
+        return self.folder / "logs"
+
+    @property
+    def outputs(self) -> Path:
+        return self.folder / "outputs"
+
+    def requests_of(self, agent: int) -> list[int]:
+        return [request.request for request in self.session.requests if request.agent == agent]
+
+
+def record(name: str, programs: dict[str, Path], folder: Path) -> Recorded:
+    """Run scenario `name` in the empty `folder`."""
+    scenario, planted = SCENARIOS[name], Planted(secrets.token_hex(6))
+    key = f"{'sk-ant-' if scenario.client == 'claude' else 'sk-'}{secrets.token_hex(20)}"
+    repository, home, logs, outputs = (folder / name for name in (planted.folder, "home", "logs", "outputs"))
+    for new in (home, logs, outputs):
+        new.mkdir()
+    make_repository(repository, planted)
+    with closed_gate() as gate, recording(folder / "captures", logs) as recorder:
+        environment = empty_environment(home, gate.url) | scenario.environment
+        start = _claude if scenario.client == "claude" else _codex
+        command, own = start(programs[scenario.client], scenario, prompt_for(scenario, planted), home, key, recorder)
+        finished = run_to_end(command, repository, environment | own)
+        killed = kill_left(home)
+    corpus = outputs / "corpus"
+    rows = [orjson.loads(line) for line in agentreel("captures", "ls", folder / "captures", "--json").splitlines()]
+    built = orjson.loads(agentreel("build", folder / "captures", corpus, "--json"))
+    graphs = agentreel("graph", corpus, "--json")
+    shown = agentreel("show", corpus, "1")
+    for file, text in {
+        "graph.json": graphs,
+        "show.txt": shown,
+        "stats.json": agentreel("stats", corpus, "--json"),
+    }.items():
+        (outputs / file).write_text(text)
+    agentreel("report", corpus, "-o", outputs / "report.html")
+    agentreel("convert", corpus, outputs / "trace.json", "--to", "weka")
+    (session,) = read_corpus(corpus)
+    prompts = [blocks.tolist() for blocks in expand_blocks([request.blocks for request in session.requests])]
+    done = orjson.loads(graphs)
+    return Recorded(
+        *(scenario, planted, key, folder, finished, tuple(gate.refused), tuple(killed)),
+        *(rows, built, done, shown, session, prompts),
+    )
+
+
+def agentreel(*args: object) -> str:
+    """A command's standard output; the test fails with its messages when it fails."""
+    command = [sys.executable, "-m", "agentreel", *map(str, args)]
+    done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=COMMAND_LIMIT_S)
+    assert done.returncode == 0, f"agentreel {args[0]}: exit code {done.returncode}\n{done.stderr}"
+    return done.stdout
+
+
+def _claude(
+    program: Path, scenario: Scenario, prompt: str, home: Path, key: str, recorder: dict[str, str]
+) -> tuple[list[str], dict[str, str]]:
+    settings = home / "claude"
+    settings.mkdir()
+    own = {
+        "CLAUDE_CONFIG_DIR": str(settings),
+        "IS_SANDBOX": "1",  # accepts the flag below for a superuser
+        "DISABLE_AUTOUPDATER": "1",
+        "CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC": "1",
+        "ANTHROPIC_API_KEY": key,
+        "ANTHROPIC_BASE_URL": recorder["anthropic"],
+    }
+    return [str(program), "-p", prompt, "--dangerously-skip-permissions", *scenario.arguments], own
+
+
+def _codex(
+    program: Path, scenario: Scenario, prompt: str, home: Path, key: str, recorder: dict[str, str]
+) -> tuple[list[str], dict[str, str]]:
+    settings = home / "codex"
+    settings.mkdir()
+    lines = (f'openai_base_url = "{recorder["openai"]}"', "check_for_update_on_startup = false")
+    (settings / "config.toml").write_text("\n".join(lines) + "\n")
+    own = {"CODEX_HOME": str(settings), "OPENAI_API_KEY": key, "CODEX_API_KEY": key}
+    return [str(program), "exec", "--dangerously-bypass-approvals-and-sandbox", *scenario.arguments, prompt], own
