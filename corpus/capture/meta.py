@@ -13,7 +13,7 @@ from typing import Any
 
 import orjson
 
-from corpus.exchange import Headers, Identity, RequestRecord, ResponseRecord
+from corpus.exchange import GapRecord, Headers, Identity, RequestRecord, ResponseRecord
 from wire.usage import Usage
 
 
@@ -41,6 +41,10 @@ def dump_response(record: ResponseRecord) -> bytes:
     return dump_json(_flat(record) | {"usage": None if record.usage is None else _flat(record.usage)})
 
 
+def dump_gap(record: GapRecord) -> bytes:
+    return dump_json(_flat(record))
+
+
 def load_request(meta: bytes, body: bytes) -> RequestRecord:
     """ValueError when `meta` does not describe a request."""
     try:
@@ -65,7 +69,15 @@ def load_response(meta: bytes, body: bytes) -> ResponseRecord:
         raise ValueError(f"not a response record: {error}") from error
 
 
-def _flat(record: RequestRecord | ResponseRecord | Identity | Usage) -> dict[str, Any]:
+def load_gap(meta: bytes) -> GapRecord:
+    """ValueError when `meta` does not describe a gap."""
+    try:
+        return GapRecord(**load_json(meta))
+    except TypeError as error:
+        raise ValueError(f"not a gap record: {error}") from error
+
+
+def _flat(record: RequestRecord | ResponseRecord | GapRecord | Identity | Usage) -> dict[str, Any]:
     return {field.name: getattr(record, field.name) for field in fields(record) if field.name != "body"}
 
 

@@ -1,24 +1,26 @@
 """Reading captures: requests and responses of all files brought together as exchanges, in order of time.
 
-A first pass over a file keeps a few numbers per record (`_Scan`), a second one loads frames as they are needed, so a
-capture larger than memory can be read. A response belongs to the request with its exchange id, in whichever worker's or
-run's file that is. What a recorder appends after a file was first read is not seen; open the captures again for that.
+A first pass over a file keeps a few numbers per record (`corpus.capture.scan`; the index saves it where it has them
+already), a second one loads frames as they are needed, so a capture larger than memory can be read. A response belongs
+to the request with its exchange id, in whichever worker's or run's file that is. What a recorder appends after a file
+was first read is not seen; open the captures again for that.
 """
 
 from __future__ import annotations
 
 from collections import OrderedDict
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
 
 from corpus.capture.directory import EVERY_SESSION, EverySession, is_captures, require_captures, segment_files
+from corpus.capture.index import drop_index, file_state, read_index, write_index
 from corpus.capture.meta import load_request, load_response
 from corpus.capture.recovery import Frame, read_frames
+from corpus.capture.scan import Damage, Place, RequestNote, Scan, read_bytes, scan_file
 from corpus.capture.segment import Record, decode_marker, find_marker
 from corpus.errors import InputError
-from corpus.exchange import Exchange
+from corpus.exchange import Exchange, GapRecord
 
 __all__ = ["EVERY_SESSION", "Captures", "Damage", "is_captures", "open_captures"]
 
@@ -26,27 +28,31 @@ _CACHE_BYTES: Final = 256 << 20  # uncompressed records kept at hand
 _MARKER_BYTES: Final = 64 << 10  # holds the first marker of all but absurd session ids
 
 
-@dataclass(frozen=True, slots=True)
-class Damage:
-    """What could not be used: a torn or damaged stretch of a file, or a record that makes no sense."""
+def open_captures(path: Path, *, keep_index: bool = False) -> Captures:
+    """InputError when `path` is no capture directory, or one of a newer format. Reads no segment yet.
 
-    file: str
-    offset: int
-    problem: str
-
-
-def open_captures(path: Path) -> Captures:
-    """InputError when `path` is no capture directory, or one of a newer format. Reads no segment yet."""
+    With `keep_index` what was scanned is added to the index beside the segments, for the next one who reads.
+    """
     require_captures(path)
-    return Captures(path)
+    return Captures(path, keep_index=keep_index)
+
+
+def verify_captures(path: Path) -> Captures:
+    """Every record of every file is read and its checksum checked, and the index is made anew."""
+    require_captures(path)
+    drop_index(path)
+    captures = Captures(path, keep_index=True)
+    captures.scan_all()
+    return captures
 
 
 class Captures:
     """One capture directory, read lazily; files that cannot be read at all raise InputError."""
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, *, keep_index: bool = False) -> None:
         self.path = path
-        self._scans: dict[Path, _Scan] = {}
+        self._keep_index = keep_index
+        self._scans: dict[Path, Scan] = {}
         self._damage: dict[Damage, None] = {}
         self._frames = _FrameCache()
 
@@ -54,6 +60,20 @@ class Captures:
     def damage(self) -> list[Damage]:
         """Found so far, by what was read so far; `exchanges()` reads everything."""
         return list(self._damage)
+
+    def scan_all(self) -> None:
+        """Find all damage and gaps."""
+        self._pairs(segment_files(self.path))
+
+    def notes(self) -> list[RequestNote]:
+        """One per request record, by file: whose it is and where it lies."""
+        return [note for scan in self._scanned(segment_files(self.path)) for note in scan.requests]
+
+    @property
+    def gaps(self) -> list[GapRecord]:
+        """What the recorder knows to be missing; by time, found so far as `damage` is."""
+        found = {gap: None for scan in self._scans.values() for gap in scan.gaps}
+        return sorted(found, key=lambda gap: (gap.t_start_us, gap.cause))
 
     def session_ids(self) -> list[str | None]:
         """By the time of their first record; also of sessions without a single whole exchange. Cheap."""
@@ -81,32 +101,42 @@ class Captures:
                 return self._load(request.place, response, bodies=True)
         raise InputError(self.path, f"no exchange {exchange_id!r}", "`agentreel captures ls` lists them")
 
-    def _pairs(self, files: Iterable[Path]) -> list[tuple[_Request, _Place | None]]:
-        requests: dict[str, _Request] = {}
-        responses: dict[str, _Place] = {}
-        for scan in [self._scan(file) for file in files]:
+    def _pairs(self, files: Iterable[Path]) -> list[tuple[RequestNote, Place | None]]:
+        requests: dict[str, RequestNote] = {}
+        responses: dict[str, Place] = {}
+        for scan in self._scanned(files):
             for request in scan.requests:
                 if requests.setdefault(request.exchange_id, request) is not request:
                     self._report(request.place, f"second request of exchange {request.exchange_id!r}")
-            for exchange_id, place in scan.responses:
-                if responses.setdefault(exchange_id, place) is not place:
-                    self._report(place, f"second response of exchange {exchange_id!r}")
+            for response in scan.responses:
+                if responses.setdefault(response.exchange_id, response.place) is not response.place:
+                    self._report(response.place, f"second response of exchange {response.exchange_id!r}")
         for exchange_id, place in responses.items():
             if exchange_id not in requests:
                 self._report(place, f"response without its request, exchange {exchange_id!r}")
         ordered = sorted(requests.values(), key=lambda request: (request.t_request_us, request.exchange_id))
         return [(request, responses.get(request.exchange_id)) for request in ordered]
 
-    def _scan(self, file: Path) -> _Scan:
-        if file not in self._scans:
-            scan = self._scans[file] = _scan_file(file)
+    def _scanned(self, files: Iterable[Path]) -> list[Scan]:
+        """Of each file; from the index where it knows the file as it is."""
+        wanted = list(files)
+        new = [file for file in wanted if file not in self._scans]
+        known = read_index(self.path, new) if new else {}
+        fresh: dict[Path, tuple[tuple[int, int], Scan]] = {}
+        for file in new:
+            state = file_state(file)
+            if file not in known:
+                fresh[file] = (state, scan_file(file))
+            scan = self._scans[file] = known.get(file) or fresh[file][1]
             self._damage.update(dict.fromkeys(scan.damage))
-        return self._scans[file]
+        if self._keep_index and fresh:
+            write_index(self.path, fresh)
+        return [self._scans[file] for file in wanted]
 
-    def _report(self, place: _Place, problem: str) -> None:
+    def _report(self, place: Place, problem: str) -> None:
         self._damage[Damage(str(place.file), place.offset, problem)] = None
 
-    def _load(self, request: _Place, response: _Place | None, *, bodies: bool) -> Exchange:
+    def _load(self, request: Place, response: Place | None, *, bodies: bool) -> Exchange:
         asked = self._frames.record(request, bodies=bodies)
         answered = None if response is None else self._frames.record(response, bodies=bodies)
         return Exchange(
@@ -115,74 +145,14 @@ class Captures:
         )
 
 
-@dataclass(frozen=True, slots=True)
-class _Place:
-    file: Path
-    offset: int  # of the frame, up to `end`
-    end: int
-    number: int  # of the record in the frame
-
-
-@dataclass(frozen=True, slots=True)
-class _Request:
-    exchange_id: str
-    session_id: str | None
-    t_request_us: int
-    place: _Place
-
-
-@dataclass(frozen=True, slots=True)
-class _Scan:
-    requests: list[_Request] = field(default_factory=list)
-    responses: list[tuple[str, _Place]] = field(default_factory=list)
-    damage: list[Damage] = field(default_factory=list)
-
-
-def _scan_file(file: Path) -> _Scan:
-    scan = _Scan()
-    for found in read_frames(_read(file), bodies=False):
-        flaw = found.flaw if isinstance(found, Frame) else found
-        if isinstance(found, Frame):
-            _note_frame(scan, file, found)
-        if flaw:
-            scan.damage.append(Damage(str(file), flaw.offset, flaw.problem))
-    return scan
-
-
-def _note_frame(scan: _Scan, file: Path, frame: Frame) -> None:
-    for number, record in enumerate(frame.records):
-        try:
-            _note_record(scan, _Place(file, frame.offset, frame.end, number), record)
-        except ValueError as error:
-            scan.damage.append(Damage(str(file), frame.offset, f"record {number} of this frame: {error}"))
-
-
-def _note_record(scan: _Scan, place: _Place, record: Record) -> None:
-    """Parses the whole record, so that the second pass cannot fail on what the first one let through."""
-    if record.kind == "response":
-        scan.responses.append((load_response(record.meta, b"").exchange_id, place))
-        return
-    request = load_request(record.meta, b"")
-    scan.requests.append(_Request(request.exchange_id, request.identity.session_id, request.t_request_us, place))
-
-
 def _first_marker(file: Path) -> list[tuple[str | None, int]]:
     """Session and time of a file's first sound frame; empty when it has none."""
-    data = _read(file, 0, _MARKER_BYTES)
+    data = read_bytes(file, 0, _MARKER_BYTES)
     found = decode_marker(data, 0)
     if found is None:
-        data = _read(file)
+        data = read_bytes(file)
         found = decode_marker(data, find_marker(data, 0, None))
     return [(found[0].session_id, found[0].t_us)] if found else []
-
-
-def _read(file: Path, offset: int = 0, end: int | None = None) -> bytes:
-    try:
-        with file.open("rb") as stream:
-            stream.seek(offset)
-            return stream.read(-1 if end is None else end - offset)
-    except OSError as error:
-        raise InputError(file, f"cannot be read: {error.strerror}") from error
 
 
 class _FrameCache:
@@ -192,7 +162,7 @@ class _FrameCache:
         self._frames: OrderedDict[tuple[Path, int, bool], tuple[Record, ...]] = OrderedDict()
         self._bytes = 0
 
-    def record(self, place: _Place, *, bodies: bool) -> Record:
+    def record(self, place: Place, *, bodies: bool) -> Record:
         key = (place.file, place.offset, bodies)
         if key not in self._frames:
             self._frames[key] = _read_frame(place, bodies=bodies).records
@@ -207,8 +177,8 @@ def _size(records: Iterable[Record]) -> int:
     return sum(len(record.meta) + len(record.body) for record in records)
 
 
-def _read_frame(place: _Place, *, bodies: bool) -> Frame:
-    frame = next(read_frames(_read(place.file, place.offset, place.end), bodies=bodies), None)
+def _read_frame(place: Place, *, bodies: bool) -> Frame:
+    frame = next(read_frames(read_bytes(place.file, place.offset, place.end), bodies=bodies), None)
     if not isinstance(frame, Frame) or len(frame.records) <= place.number:
         raise InputError(place.file, "changed while it was read", "captures are only ever appended to; read it again")
     return frame

@@ -26,7 +26,7 @@ import zstandard
 
 from corpus.capture.meta import dump_json, load_json
 
-Kind = Literal["request", "response"]
+Kind = Literal["request", "response", "gap"]
 
 VERSION: Final = 1
 WINDOW_LOG: Final = 23
@@ -36,7 +36,7 @@ FRAME_END: Final = b"\x01\x00\x00"  # an empty last block: ends a zstd frame at 
 
 RECORD_HEAD: Final = struct.Struct("<4sBBIQQ")  # magic, version, kind, length of meta, length of body, checksum
 RECORD_MAGIC: Final = b"AgRc"
-KINDS: Final[tuple[Kind, ...]] = ("request", "response")
+KINDS: Final[tuple[Kind, ...]] = ("request", "response", "gap")
 
 _PARAMETERS = zstandard.ZstdCompressionParameters.from_level(3, window_log=WINDOW_LOG, enable_ldm=True)
 _SKIPPABLE = struct.Struct("<II")  # magic number, length of what follows

@@ -19,9 +19,9 @@ from pathlib import Path
 from typing import Final
 
 from corpus.capture.directory import prepare_captures, segment_name
-from corpus.capture.meta import dump_request, dump_response
+from corpus.capture.meta import dump_gap, dump_request, dump_response
 from corpus.capture.segment import FRAME_END, FrameEncoder, Marker, Record
-from corpus.exchange import RequestRecord, ResponseRecord
+from corpus.exchange import GapRecord, RequestRecord, ResponseRecord
 
 IDLE_US: Final = 60_000_000
 OPEN_FILES: Final = 32  # measured: 10 MB each at window 2^23, once 8 MB went through
@@ -51,6 +51,10 @@ class CaptureWriter:
     def write_response(self, session_id: str | None, record: ResponseRecord) -> None:
         """`session_id` is that of the request; errors as in `write_request`."""
         self._append(session_id, Record("response", dump_response(record), record.body), record.t_end_us)
+
+    def write_gap(self, record: GapRecord) -> None:
+        """Gaps lie with the requests that name no session; errors as in `write_request`."""
+        self._append(None, Record("gap", dump_gap(record), b""), record.t_end_us)
 
     def sync(self) -> None:
         """Everything written so far survives a power cut, once this returns."""

@@ -6,8 +6,27 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from corpus.capture.meta import dump_json, dump_request, dump_response, load_json, load_request, load_response
-from corpus.exchange import AgentKind, End, Identity, Purpose, RequestRecord, ResponseRecord
+from corpus.capture.meta import (
+    dump_gap,
+    dump_json,
+    dump_request,
+    dump_response,
+    load_gap,
+    load_json,
+    load_request,
+    load_response,
+)
+from corpus.exchange import (
+    AgentKind,
+    End,
+    GapCause,
+    GapRecord,
+    Identity,
+    Mode,
+    Purpose,
+    RequestRecord,
+    ResponseRecord,
+)
 from wire.api import Api
 from wire.usage import Usage
 
@@ -50,6 +69,8 @@ requests = st.builds(
     retry_of=ids,
     body_bytes=times,
     body=st.binary(),
+    contributor=ids,
+    mode=choices(Mode),
 )
 responses = st.builds(
     ResponseRecord,
@@ -72,6 +93,18 @@ responses = st.builds(
 @given(requests)
 def test_any_request_comes_back_equal(request: RequestRecord) -> None:
     assert load_request(dump_request(request), request.body) == request
+
+
+@given(st.builds(GapRecord, choices(GapCause), times, times, times))
+def test_any_gap_comes_back_equal(gap: GapRecord) -> None:
+    assert load_gap(dump_gap(gap)) == gap
+
+
+def test_requests_stored_before_there_were_contributors_are_read(make_exchange: Any) -> None:
+    request, _ = make_exchange(1)
+    values = load_json(dump_request(request))
+    del values["contributor"], values["mode"]
+    assert load_request(dump_json(values), request.body) == request
 
 
 @given(responses)
