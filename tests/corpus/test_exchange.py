@@ -1,6 +1,10 @@
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from corpus.exchange import End, Exchange, Identity, RequestRecord, ResponseRecord
 
@@ -49,3 +53,16 @@ def test_an_exchange_without_a_response_ended_for_an_unknown_reason() -> None:
 
 def test_printing_a_record_never_shows_a_body() -> None:
     assert "secret" not in repr(Exchange(REQUEST, response("complete")))
+
+
+@given(st.lists(st.binary()))
+def test_messages_of_a_turn_come_back_whole_whatever_they_hold(messages: list[bytes]) -> None:
+    body = b"".join(message + b"\n" for message in messages)
+    sizes = tuple(len(message) + 1 for message in messages)
+    turn = replace(response("complete"), body=body, body_bytes=len(body), chunk_sizes=sizes)
+    assert turn.messages == tuple(messages)
+
+
+def test_a_body_that_was_not_kept_has_no_messages() -> None:
+    assert replace(response("complete"), body=b"").messages == ()
+    assert replace(response("complete"), chunk_sizes=(3,)).messages == ()
