@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from itertools import count
 
-from anonymize.policy import check_strings
+from anonymize.policy import check_record
 from anonymize.session import anonymize_session
 from corpus.capture.reader import Captures
 from corpus.session import Session
@@ -52,6 +52,6 @@ def build_sessions(captures: Captures, settings: BuildSettings, progress: BuildP
         progress.rejected.update(made.rejected)
         if made.session is not None:
             session = link_session(made.session)
-            check_strings(session)
+            check_record(session)
             yield session
             number = next(numbers)

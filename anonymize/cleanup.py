@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection
 from dataclasses import dataclass
-from typing import Final, Literal
+from typing import Final, Literal, get_args
 
 from corpus.exchange import Exchange, Purpose
 from wire.api import Api
@@ -28,6 +28,8 @@ Reason = Literal[
     "unparsable",
     "over_max_input_tokens",
 ]
+
+REJECTIONS: Final[frozenset[str]] = frozenset(get_args(Reason))
 
 _GENERATING: Final[frozenset[Api]] = frozenset({"anthropic-messages", "openai-responses", "openai-chat"})
 _NOT_GENERATING: Final[frozenset[Purpose]] = frozenset({"count_tokens", "probe", "prewarm"})

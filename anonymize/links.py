@@ -29,7 +29,7 @@ from typing import Final
 
 import orjson
 
-from anonymize.policy import tool_class
+from anonymize.words import tool_class
 from corpus.exchange import Purpose
 from corpus.session import Delivery, Evidence, ToolCall
 from wire.shapes import Part, PartKind

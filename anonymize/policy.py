@@ -1,163 +1,227 @@
-"""The allow-list: every string that may leave, and how the client's own words are mapped onto it.
+"""The allow-list: one table of every field that may leave, with what the owner's and the public corpus hold of it.
 
-A session that leaves this room holds integers and words from the tables below, nothing else. What the tables do not
-know becomes "other"; it is never passed through. `check_strings` reads a finished session and refuses any string that
-its field does not allow, fields added later included: a field without an entry may hold no string at all.
+`build` writes the owner's column: exact numbers, and words from fixed lists. `publish` applies the public column
+(`anonymize.public`): what is quantised, capped or dropped because it would recognise a session or name its user. A
+field that the table does not know stops the export, fields added later included; so does a value that its treatment
+does not allow. Nothing in either column depends on a key.
+
+| treatment | the value that leaves |
+|---|---|
+| kept | the number or flag as it is; records are kept field by field |
+| enumerated | a word of a fixed list or public pattern; another one becomes "other" or stops the export |
+| quantised | the next lower multiple of a step (for small counts: as it is) |
+| capped | no more than a limit: of a gap, or of the length of a list |
+| dropped | nothing: null, or an empty list |
 """
 
 from __future__ import annotations
 
-import re
 from collections import Counter
-from collections.abc import Iterator
-from dataclasses import fields, is_dataclass
-from typing import Final, get_args
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, fields, is_dataclass
+from typing import Any, Final, Literal, get_args
 
+from anonymize.cleanup import REJECTIONS
+from anonymize.words import HARNESSES, KINDS, OTHER, STOPS, checksum, created_by, public_model, tokenizer_name
+from corpus.card import COUNTED
 from corpus.exchange import AgentKind, End, Purpose
-from corpus.session import Anchor, EdgeKind, Evidence, Role, Session, SourceFormat, ToolClass
+from corpus.session import Anchor, EdgeKind, Evidence, Role, SourceFormat, ToolClass, WekaDialect
 from wire.api import Api
 
-OTHER: Final = "other"
-
-# Tools by the name in the provider's protocol (without namespace), as seen in Claude Code 2.1 and Codex 0.171, and the
-# older and foreign names whose meaning is plain. Anything else is "mcp" by its prefix or "other".
-TOOL_CLASSES: Final[dict[str, ToolClass]] = {
-    **dict.fromkeys(("Bash", "BashOutput", "KillShell", "KillBash", "PowerShell", "Monitor"), "shell"),
-    **dict.fromkeys(
-        ("exec", "exec_command", "write_stdin", "wait", "shell", "shell_command", "local_shell", "bash"), "shell"
-    ),
-    **dict.fromkeys(("Read", "NotebookRead", "LS", "read_file", "view_image", "list_dir", "read"), "read"),
-    **dict.fromkeys(("Edit", "MultiEdit", "Write", "NotebookEdit", "apply_patch", "edit", "write"), "edit"),
-    **dict.fromkeys(("Grep", "Glob", "ToolSearch", "tool_search", "grep_files", "grep", "glob"), "search"),
-    **dict.fromkeys(("WebSearch", "WebFetch", "web_search", "web_fetch"), "web"),
-    **dict.fromkeys(("Agent", "Task", "Workflow", "SendMessage", "TaskOutput", "TaskStop", "ListAgents"), "agent"),
-    **dict.fromkeys(("spawn_agent", "wait_agent", "followup_task", "send_input", "send_message"), "agent"),
-    **dict.fromkeys(("interrupt_agent", "resume_agent", "close_agent", "list_agents"), "agent"),
-}
-_MCP_PREFIX: Final = "mcp__"
-
-HARNESSES: Final = frozenset(
-    {"claude-code", "codex", "opencode", "pi", "cline", "qwen-code", "gemini-cli", "aider", OTHER}
-)
-
-# Public model names. A name matches as a whole or becomes "other": deployments and fine-tunes carry private names.
-_MODEL_WORDS: Final = (
-    "opus|sonnet|haiku|instant|fable|mythos|mini|nano|micro|pro|max|plus|turbo|flash|lite|fast|codex|sol|terra|luna|chat|"
-    "coder|instruct|thinking|reasoner|preview|latest|exp|air|large|medium|small|next|high|low|spark"
-)
-_MODEL_FAMILIES: Final = "claude|gpt|o|codex|gemini|deepseek|qwen|kimi|glm|minimax|grok|mistral|devstral|llama"
-_MODEL: Final = re.compile(
-    rf"(?:{_MODEL_FAMILIES})-?[kmrv]?(?:\d{{1,2}}(?:\.\d{{1,2}})?[ob]?)?"  # family and version
-    rf"(?:-(?:{_MODEL_WORDS}|[krv]?\d{{1,2}}(?:\.\d{{1,2}})?|\d{{1,3}}b|a\d{{1,2}}b|oss)){{0,5}}"
-    r"(?:-\d{4}|[-@]20\d{6}|-20\d\d-\d\d-\d\d)?(?:\[1m\])?",  # date, long context
-)
-_MODEL_LENGTH: Final = 48
-
-# Stop reasons of the three APIs: Anthropic `stop_reason`; Responses `status`, or why it is incomplete; Chat
-# `finish_reason`.
-STOPS: Final = frozenset(
-    {"", "end_turn", "max_tokens", "stop_sequence", "tool_use", "pause_turn", "refusal", "compaction"}
-    | {"model_context_window_exceeded", "completed", "incomplete", "failed", "cancelled", "max_output_tokens"}
-    | {"content_filter", "stop", "length", "tool_calls", "function_call", OTHER}
-)
-
-# Kinds of content, in the words of the WEKA format.
-KINDS: Final[dict[Role, str]] = {
-    "system": "text",
-    "tools": "text",
-    "user": "text",
-    "reminder": "text",
-    "assistant": "text",
-    "tool_call": "tool_use",
-    "tool_result": "tool_result",
-    "thinking": "thinking",
-    "image": "image",
-    "document": "document",
-    "opaque": "opaque",
-}
-
-# (record, field) -> strings it may hold; models are checked by pattern
-ALLOWED: Final[dict[tuple[str, str], frozenset[str]]] = {
-    ("Session", "source_format"): frozenset(get_args(SourceFormat)),
-    ("Session", "harness"): HARNESSES,
-    ("Agent", "kind"): frozenset(get_args(AgentKind)),
-    ("Request", "purpose"): frozenset(get_args(Purpose)),
-    ("Request", "api"): frozenset(get_args(Api)),
-    ("Request", "end"): frozenset(get_args(End)),
-    ("Request", "stop"): STOPS,
-    ("Request", "input_kinds"): frozenset(KINDS.values()),
-    ("Request", "output_kinds"): frozenset(KINDS.values()),
-    ("Segments", "roles"): frozenset(get_args(Role)),
-    ("ToolCall", "tool"): frozenset(get_args(ToolClass)),
-    ("Delivery", "evidence"): frozenset(get_args(Evidence)),
-    ("Edge", "kind"): frozenset(get_args(EdgeKind)),
-    ("Edge", "anchor"): frozenset(get_args(Anchor)),
-    ("Edge", "evidence"): frozenset(get_args(Evidence)),
-}
+# The clock of a public corpus, and the longest pause it shows: the methodology of the published benchmarks caps idle
+# times at five minutes, so nothing that is replayed is lost.
+TIME_GRID_US: Final = 100_000
+PAUSE_CAP_US: Final = 3_600_000_000
+# Tools and system prompts tell a harness version and a private instruction file by their exact size.
+HEAD_STEP_TOKENS: Final = 256
 
 
 class LeakError(RuntimeError):
-    """A string that is on no list reached a finished session: a bug of ours. Names the field, never the string."""
+    """A field or value that is on no list reached a finished record: a bug of ours. Names the field only."""
 
 
-def tool_class(name: str | None) -> ToolClass:
-    """The class of a tool by its wire name; a namespace in front ("collaboration.spawn_agent") is ignored."""
-    bare = (name or "").rsplit(".", 1)[-1]
-    if bare.startswith(_MCP_PREFIX) or (name or "").startswith(_MCP_PREFIX):
-        return "mcp"
-    return TOOL_CLASSES.get(bare, "other")
+@dataclass(frozen=True, slots=True)
+class Treatment:
+    kind: Literal["kept", "quantised", "capped", "enumerated", "dropped"]
+    note: str = ""  # for people: which list, step or limit
+    word: Callable[[str], str | None] | None = None  # enumerated: the public word for a word; None: there is none
+    step: int = 1  # quantised: multiples of this
+    above: int = 0  # quantised: values up to this stay
+    limit: int = 0  # capped
+    by: Literal["value", "clock", "lengths"] = "value"  # what applies it: the value alone, or the session as a whole
 
 
-def public_model(name: str | None) -> str:
-    """A model's public name, or "other"."""
-    return name if name and len(name) <= _MODEL_LENGTH and _MODEL.fullmatch(name) else OTHER
+@dataclass(frozen=True, slots=True)
+class Field:
+    owner: Treatment
+    public: Treatment
 
 
-def public_harness(name: str | None) -> str | None:
-    """A known harness, "other" for an unknown one, None when nothing told."""
-    return None if name is None else name if name in HARNESSES else OTHER
+def _listed(words: frozenset[str]) -> Callable[[str], str | None]:
+    otherwise = OTHER if OTHER in words else None
+    return lambda word: word if word in words else otherwise
 
 
-def version_numbers(version: str | None) -> tuple[int, ...]:
-    """Leading numbers of a version, at most four: "2.1.328-dev" -> (2, 1, 328)."""
-    match = re.match(r"\d{1,6}(?:\.\d{1,6}){0,3}", version or "")
-    return tuple(int(part) for part in match.group().split(".")) if match else ()
+def _words(words: frozenset[str], note: str) -> Field:
+    treatment = Treatment("enumerated", note, word=_listed(words))
+    return Field(treatment, treatment)
 
 
-def public_stop(stop: str | None) -> str:
-    """A known stop reason, "other" for an unknown one, "" when the provider gave none."""
-    return stop if stop in STOPS else OTHER if stop else ""
+def _literal(kind: object) -> Field:
+    return _words(frozenset(get_args(kind)), "fixed list")
 
 
-def check_strings(session: Session) -> Counter[str]:
-    """Counts a session's strings by field ("Request.stop"); raises `LeakError` at the first that is not allowed."""
+def _pattern(word: Callable[[str], str | None], note: str) -> Field:
+    treatment = Treatment("enumerated", note, word=word)
+    return Field(treatment, treatment)
+
+
+_KEPT: Final = Treatment("kept")
+_DROPPED: Final = Treatment("dropped")
+_CLOCK: Final = Treatment("quantised", "0.1 s from the start; pauses at most 1 h", step=TIME_GRID_US, by="clock")
+_same: Final = Field(_KEPT, _KEPT)
+_never: Final = Field(_DROPPED, _DROPPED)
+_private: Final = Field(_KEPT, _DROPPED)
+_time: Final = Field(_KEPT, _CLOCK)
+
+FIELDS: Final[dict[str, dict[str, Field]]] = {
+    "Session": {
+        "session": _same,  # its number in the corpus
+        "source_format": _literal(SourceFormat),
+        "source_dialect": _literal(WekaDialect),
+        "harness": _words(HARNESSES, "known harnesses"),
+        "harness_version": Field(_KEPT, Treatment("capped", "major and minor", limit=2)),
+        "block_size": _same,
+        "models": _pattern(public_model, "public model names"),
+        "agents": _same,
+        "requests": _same,
+        "tool_calls": _same,
+        "edges": _same,
+        "source": _never,
+    },
+    "Agent": {"agent": _same, "parent": _same, "kind": _literal(AgentKind), "source": _never},
+    "Request": {
+        "request": _same,
+        "agent": _same,
+        "position": _same,
+        "purpose": _literal(Purpose),
+        "api": _literal(Api),
+        "stream": _same,
+        "model": _same,  # which of Session.models
+        "t_start_us": _time,
+        "t_first_us": _time,
+        "t_end_us": _time,
+        "end": _literal(End),
+        "status": Field(_KEPT, Treatment("quantised", "its class: 200, 400, 500", step=100)),
+        "retry_of": _same,
+        "stop": _words(STOPS, "known stop reasons"),
+        "input_kinds": _words(frozenset(KINDS.values()), "kinds of content"),
+        "output_kinds": _words(frozenset(KINDS.values()), "kinds of content"),
+        "input_tokens": Field(_KEPT, Treatment("quantised", "whole blocks", by="lengths")),
+        "output_tokens": Field(_KEPT, Treatment("quantised", "8 above 64", step=8, above=64)),
+        "usage": _private,  # cache counters tell of other sessions of the same organisation
+        "blocks": _same,
+        "segments": _same,
+        "recorded_think_us": _private,
+        "recorded_api_us": _private,
+        "recorded_ttft_us": _private,
+    },
+    "Usage": {
+        "input_tokens": _private,
+        "cache_read_tokens": _private,
+        "cache_write_tokens": _private,
+        "output_tokens": _private,
+        "reasoning_tokens": _private,
+    },
+    "Blocks": {"base": _same, "keep": _same, "run_start": _same, "run_len": _same},
+    "Segments": {
+        "keep": _same,
+        "roles": _literal(Role),
+        "tokens": Field(_KEPT, Treatment("quantised", "ends at whole blocks; tools and system at 256", by="lengths")),
+    },
+    "ToolCall": {
+        "call": _same,
+        "emit": _same,
+        "result": _same,
+        "tool": _literal(ToolClass),
+        "is_error": _same,
+        "spawned": _same,
+        "deliveries": _same,
+    },
+    "Delivery": {"request": _same, "evidence": _literal(Evidence)},
+    "Edge": {
+        "src": _same,
+        "dst": _same,
+        "kind": _literal(EdgeKind),
+        "delay_us": _time,
+        "anchor": _literal(Anchor),
+        "evidence": _literal(Evidence),
+    },
+    "Card": {
+        "created_by": _pattern(created_by, "agentreel and its version"),
+        "tokenizer": _pattern(tokenizer_name, "a plain short name"),
+        "tokenizer_sha256": _pattern(checksum, "hexadecimal"),
+        "block_size": _same,
+        "version": _same,
+        "fingerprint": _pattern(checksum, "hexadecimal"),
+        "counts": _words(frozenset(COUNTED), "tables"),
+        "rejected": _words(REJECTIONS, "reasons"),
+    },
+}
+
+
+def check_record(record: object) -> Counter[str]:
+    """Holds a session, card or any record in them against the owner's column; counts its strings by field.
+
+    `LeakError` at the first field that the table does not know, or value that it does not allow ("Request.stop").
+    """
     seen: Counter[str] = Counter()
-    for record, field, text in _strings(session, "", ""):
-        name = f"{record}.{field}"
-        if not _is_allowed(record, field, text):
-            raise LeakError(f"{name} holds a string that is on no allow-list")
-        seen[name] += 1
+    for name, rule, value in _leaves(record):
+        flaw = _flaw(rule.owner, value)
+        if flaw:
+            raise LeakError(f"{name} {flaw}")
+        if isinstance(value, str):
+            seen[name] += 1
     return seen
 
 
-def _is_allowed(record: str, field: str, text: str) -> bool:
-    if (record, field) == ("Session", "models"):
-        return public_model(text) == text
-    return text in ALLOWED.get((record, field), ())
+def rule_of(record: object, field: str) -> Field:
+    """`LeakError` when the table does not know the field."""
+    kind = type(record).__name__
+    rule = FIELDS.get(kind, {}).get(field)
+    if rule is None:
+        raise LeakError(f"{kind}.{field} is in no row of the policy table")
+    return rule
 
 
-def _strings(value: object, record: str, field: str) -> Iterator[tuple[str, str, str]]:
-    """Every string below a value, bytes and mapping keys included, with the record and field that hold it."""
-    if isinstance(value, str):
-        yield record, field, value
-    elif isinstance(value, bytes):
-        yield record, field, "bytes"
+def _flaw(treatment: Treatment, value: object) -> str | None:
+    if treatment.kind == "dropped":
+        return "holds something, where nothing may leave"
+    if not isinstance(value, str):
+        return None if isinstance(value, int) else "holds neither a number, a word nor a record"
+    if treatment.word is None:
+        return "holds a string, where only numbers may leave"
+    return None if treatment.word(value) == value else "holds a string that is on no allow-list"
+
+
+def _leaves(record: object) -> Iterator[tuple[str, Field, object]]:
+    """Every number, word and unfit value of a record and the records in it, with the field that holds it."""
+    for part in fields(record) if is_dataclass(record) else ():
+        rule = rule_of(record, part.name)
+        name = f"{type(record).__name__}.{part.name}"
+        for value in _flattened(getattr(record, part.name)):
+            if is_dataclass(value):
+                yield from _leaves(value)
+            elif value is not None:
+                yield name, rule, value
+
+
+def _flattened(value: Any) -> Iterator[object]:
+    if isinstance(value, dict):
+        yield from value.keys()
+        yield from _flattened(tuple(value.values()))
     elif isinstance(value, tuple | list | set | frozenset):
         for item in value:
-            if not isinstance(item, int):
-                yield from _strings(item, record, field)
-    elif isinstance(value, dict):
-        yield from _strings([*value.keys(), *value.values()], record, field)
-    elif is_dataclass(value):
-        for part in fields(value):
-            yield from _strings(getattr(value, part.name), type(value).__name__, part.name)
+            yield from _flattened(item)
+    else:
+        yield value

@@ -1,6 +1,6 @@
 """Turns one session's exchanges into a corpus session of integers and allow-listed words.
 
-Exchanges are walked once, in request start order: clean-up, body, segments, tokens, links, blocks. Only numbers are
+Exchanges are walked once, in request start order: clean-up, body, segments, lengths, links, blocks. Only numbers are
 kept from one request to the next, so memory and work follow what each turn added. The result does not depend on the
 key. Times count from the start of the first kept request; agents are numbered by their first one.
 """
@@ -15,21 +15,22 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from anonymize.cleanup import Reason, reason_to_reject, repeated_attempts
-from anonymize.digests import BlockChains
+from anonymize.calibration import Calibration
+from anonymize.cleanup import Reason
+from anonymize.digests import BlockChains, Place, block_numbers
+from anonymize.hearing import Heard, Hearing
 from anonymize.links import LinkFinder, Speaker
-from anonymize.policy import KINDS, check_strings, public_harness, public_model, public_stop, version_numbers
+from anonymize.placeholders import image_rule
+from anonymize.policy import check_record
 from anonymize.segments import placed_parts, segment_of
+from anonymize.sizing import Sizing
 from anonymize.tokens import SegmentTokens
+from anonymize.words import KINDS, public_harness, public_model, public_stop, version_numbers
 from corpus.blocks import encode_blocks, encode_segments
-from corpus.exchange import Exchange, Headers, Identity
+from corpus.exchange import Exchange, Identity
 from corpus.session import Agent, Blocks, Request, Role, Session
 from corpus.tokenizer import Tokenizer
-from wire.answer import read_answer
-from wire.encoding import decode_body
-from wire.errors import WireError
-from wire.prompt import read_prompt
-from wire.shapes import Answer, Part, Prompt
+from wire.shapes import Answer, Part
 from wire.usage import Usage
 
 _MODEL_MADE: Final[frozenset[Role]] = frozenset({"assistant", "tool_call", "thinking", "opaque"})
@@ -54,7 +55,7 @@ class _Kept:
 
 
 def anonymize_session(
-    exchanges: Sequence[Exchange],
+    exchanges: Iterable[Exchange],
     *,
     number: int,
     tokenizer: Tokenizer,
@@ -62,50 +63,27 @@ def anonymize_session(
     max_input_tokens: int,
     keep_aux: bool,
     key: bytes,
+    heads: Iterable[Exchange] | None = None,
+    calibration: Calibration | None = None,
 ) -> Anonymized:
-    """The exchanges of one session as a corpus session numbered `number`, edges left empty.
+    """The exchanges of one session, by time, as a corpus session numbered `number`, edges left empty.
 
-    `key`: 32 random bytes to be forgotten afterwards; the result is the same for every key.
+    `key`: 32 random bytes to be forgotten afterwards; the result is the same for every key. `heads`: the same exchanges
+    without bodies; give them when `exchanges` is read from a file as it is walked, else both come from `exchanges`.
+    `calibration`: lengths as the provider counts; without it they are the tokenizer's.
     """
-    candidates, rejected = _split(exchanges, keep_aux=keep_aux)
-    walk = _Walk(candidates, tokenizer, block_size, max_input_tokens, key)
-    for position, exchange in candidates:
-        reason = walk.take(exchange, position)
+    if heads is None:
+        heads = exchanges = tuple(exchanges)
+    hearing = Hearing(heads, keep_aux=keep_aux)
+    walk = _Walk(hearing.identities, tokenizer, block_size, max_input_tokens, key, calibration)
+    for heard in hearing.requests(exchanges):
+        reason = walk.take(heard)
         if reason is not None:
-            rejected[reason] += 1
+            hearing.rejected[reason] += 1
     session = walk.session(number, block_size)
     if session is not None:
-        check_strings(session)
-    return Anonymized(session, rejected)
-
-
-def _split(exchanges: Sequence[Exchange], *, keep_aux: bool) -> tuple[list[tuple[int, Exchange]], Counter[str]]:
-    """Candidates with their order of arrival, sorted by (start, agent, arrival), and the others counted by reason."""
-    rejected: Counter[str] = Counter()
-    repeated = repeated_attempts(exchanges)
-    candidates = []
-    for exchange in sorted(exchanges, key=lambda one: (one.request.t_request_us, one.request.exchange_id)):
-        reason = reason_to_reject(exchange, repeated, keep_aux=keep_aux)
-        if reason is None:
-            candidates.append(exchange)
-        else:
-            rejected[reason] += 1
-    numbers = _number_agents(candidates)
-    ordered = sorted(
-        enumerate(candidates), key=lambda one: (one[1].request.t_request_us, numbers[_agent_of(one[1])], one[0])
-    )
-    return ordered, rejected
-
-
-def _agent_of(exchange: Exchange) -> str | None:
-    return exchange.request.identity.agent_id
-
-
-def _number_agents(exchanges: Iterable[Exchange]) -> dict[str | None, int]:
-    """Main is 0 even if it was not heard, the others follow by first appearance."""
-    order: dict[str | None, None] = {None: None}
-    order.update(dict.fromkeys(map(_agent_of, exchanges)))
-    return {agent: number for number, agent in enumerate(order)}
+        check_record(session)
+    return Anonymized(session, hearing.rejected)
 
 
 class _Walk:
@@ -113,47 +91,48 @@ class _Walk:
 
     def __init__(
         self,
-        candidates: Sequence[tuple[int, Exchange]],
+        identities: Iterable[Identity],
         tokenizer: Tokenizer,
         block_size: int,
         max_input_tokens: int,
         key: bytes,
+        calibration: Calibration | None,
     ) -> None:
-        identities = [exchange.request.identity for _, exchange in candidates]
-        speakers = dict.fromkeys(Speaker(one.agent_id, one.agent_name) for one in identities)
         self._segments = SegmentTokens(tokenizer)
+        self._sizing = Sizing(self._segments, calibration)
         self._chains = BlockChains(key, tokenizer.sha256, block_size)
-        self._links = LinkFinder(speakers)
+        self._links = LinkFinder(dict.fromkeys(Speaker(one.agent_id, one.agent_name) for one in identities))
         self._max_input_tokens = max_input_tokens
         self._models: dict[str, int] = {}
         self._kept: list[_Kept] = []
         self._start_us = 0
 
-    def take(self, exchange: Exchange, position: int) -> Reason | None:
-        """Adds one exchange, or says why it stays out."""
-        try:
-            prompt, answer = _read(exchange)
-        except WireError:
-            return "unparsable"
-        if not answer.parts and not answer.complete:
-            return "error" if answer.error else "no_answer"
-        placed = [(self._segments.handle(segment), part) for segment, part in placed_parts(prompt)]
-        tokens = [(handle, self._segments.tokens(handle)) for handle, _ in placed]
-        input_tokens = sum(len(ids) for _, ids in tokens)
+    def take(self, heard: Heard) -> Reason | None:
+        """Adds one request, or says why it stays out."""
+        placed = [(self._segments.handle(segment), part) for segment, part in placed_parts(heard.prompt)]
+        front = self._sizing.front(heard)
+        handles = [*front, *(handle for handle, _ in placed)]
+        places = self._chains.known(heard.model, handles)
+        known = len(places) - 1
+        tokens = self._sizing.tokens(heard, handles[known:], places[-1].total)
+        input_tokens = places[-1].total + sum(map(len, tokens))
         if input_tokens > self._max_input_tokens:
             return "over_max_input_tokens"
-        if not self._kept:
-            self._start_us = exchange.request.t_request_us
-        identity = exchange.request.identity
-        model = prompt.model or identity.model or ""
-        known = self._chains.known_segments(model, [handle for handle, _ in placed])
-        self._links.hear(len(self._kept), identity.agent_id, identity.purpose, placed, answer.parts)
-        request = self._request(exchange, position, prompt, answer)
-        request = replace(request, input_tokens=input_tokens, input_kinds=_input_kinds(placed, known))
-        blocks = np.array(self._chains.blocks(model, tokens), dtype=np.int64)
-        segments = tuple((self._segments.role(handle), len(ids)) for handle, ids in tokens)
-        self._kept.append(_Kept(request, exchange.request.identity, blocks, segments))
+        for handle, ids in zip(handles[known:], tokens, strict=True):
+            role = self._segments.interned(handle).role
+            places.append(self._chains.grow(places[-1], handle, role, ids))
+        self._keep(heard, placed, max(known - len(front), 0), places)
         return None
+
+    def _keep(self, heard: Heard, placed: Sequence[tuple[int, Part]], known: int, places: Sequence[Place]) -> None:
+        identity = heard.exchange.request.identity
+        if not self._kept:
+            self._start_us = heard.exchange.request.t_request_us
+        self._links.hear(len(self._kept), identity.agent_id, identity.purpose, placed, heard.answer.parts)
+        self._sizing.answered(heard)
+        request = replace(self._request(heard), input_tokens=places[-1].total, input_kinds=_input_kinds(placed, known))
+        segments = tuple(place.cut for place in places[1:])
+        self._kept.append(_Kept(request, identity, block_numbers(places), segments))
 
     def session(self, number: int, block_size: int) -> Session | None:
         """Everything taken so far as a session; None when nothing was."""
@@ -180,32 +159,31 @@ class _Walk:
             tool_calls=self._links.calls({agent_id: n for agent_id, n in numbers.items() if agent_id is not None}),
         )
 
-    def _request(self, exchange: Exchange, position: int, prompt: Prompt, answer: Answer) -> Request:
+    def _request(self, one: Heard) -> Request:
         """All of a request that does not depend on other requests."""
-        heard, response = exchange.request, exchange.response
+        heard, response = one.exchange.request, one.exchange.response
         assert response is not None
         first_us = response.t_first_byte_us
-        usage = response.usage or answer.usage
         return Request(
             request=len(self._kept),
             agent=0,
-            position=position,
+            position=one.position,
             purpose=heard.identity.purpose,
             api=heard.api,
-            stream=heard.identity.stream if prompt.stream is None else prompt.stream,
-            model=self._models.setdefault(public_model(prompt.model or heard.identity.model), len(self._models)),
+            stream=heard.identity.stream if one.prompt.stream is None else one.prompt.stream,
+            model=self._models.setdefault(public_model(one.model), len(self._models)),
             t_start_us=heard.t_request_us - self._start_us,
             t_first_us=None if first_us is None else first_us - self._start_us,
             t_end_us=response.t_end_us - self._start_us,
             end=response.end,
             status=response.status,
             retry_of=None,
-            stop=public_stop(answer.stop),
+            stop=public_stop(one.answer.stop),
             input_kinds=(),
-            output_kinds=tuple(sorted({KINDS[part.kind] for part in answer.parts if part.kind != "billing"})),
+            output_kinds=tuple(sorted({KINDS[part.kind] for part in one.answer.parts if part.kind != "billing"})),
             input_tokens=0,
-            output_tokens=self._output_tokens(usage, answer),
-            usage=usage,
+            output_tokens=self._output_tokens(one.usage, one.answer),
+            usage=one.usage,
             blocks=Blocks(-1, 0, (), ()),
             segments=None,
         )
@@ -214,23 +192,9 @@ class _Walk:
         """The provider's count, else the answer counted here (its history form is the same text, mostly)."""
         if usage is not None and usage.output_tokens is not None:
             return usage.output_tokens
-        segments = (segment_of(part) for part in answer.parts)
-        return sum(len(self._segments.tokens(self._segments.handle(segment))) - 1 for segment in segments)
-
-
-def _read(exchange: Exchange) -> tuple[Prompt, Answer]:
-    heard, response = exchange.request, exchange.response
-    assert response is not None
-    body = decode_body(heard.body, _header(heard.headers, "content-encoding"))
-    answered = decode_body(response.body, _header(response.headers, "content-encoding"))
-    return (
-        read_prompt(heard.api, body),
-        read_answer(heard.api, answered, _header(response.headers, "content-type")),
-    )
-
-
-def _header(headers: Headers, name: str) -> str | None:
-    return next((value for key, value in headers if key.lower() == name), None)
+        rule = image_rule(answer.model)
+        handles = (self._segments.handle(segment_of(part, rule)) for part in answer.parts)
+        return sum(len(self._segments.interned(handle).tokens) - 1 for handle in handles)
 
 
 def _input_kinds(placed: Sequence[tuple[int, Part]], known: int) -> tuple[str, ...]:

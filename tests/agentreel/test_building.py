@@ -3,7 +3,7 @@ from __future__ import annotations
 from typing import Any
 
 from agentreel.building import BuildProgress, BuildSettings, build_sessions
-from anonymize.policy import check_strings
+from anonymize.policy import check_record
 from corpus.capture.reader import open_captures
 from corpus.tokenizer import load_tokenizer
 
@@ -23,7 +23,7 @@ def test_linked_sessions_hold_only_words_of_the_fixed_lists(chain: Any) -> None:
     settings = BuildSettings(load_tokenizer(), block_size=64, max_input_tokens=990_000, keep_aux=True)
     for session in build_sessions(open_captures(chain.captures), settings, BuildProgress()):
         assert session.edges
-        assert check_strings(session).total() > 0
+        assert check_record(session).total() > 0
 
 
 def test_prompts_longer_than_the_limit_are_left_out_and_counted(chain: Any) -> None:

@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from anonymize.policy import LeakError, check_strings
+from anonymize.policy import LeakError, check_record
 from corpus.blocks import expand_blocks, expand_segments
 from corpus.exchange import AgentKind, Exchange, Identity
 from corpus.session import Agent, Session
@@ -89,7 +89,7 @@ def test_every_recorded_session_is_sound_canonical_and_independent_of_key_and_vo
             sessions += 1
             assert find_flaw(done.session) is None
             assert_canonical(done.session)
-            check_strings(done.session)
+            check_record(done.session)
     assert sessions > 40
 
 
