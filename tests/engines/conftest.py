@@ -1,4 +1,4 @@
-"""One server of each kind and one recorded corpus for all tests here; a missing engine skips with one line."""
+"""One server of each kind and one corpus for all tests; an engine that cannot be installed skips with one line."""
 
 from __future__ import annotations
 
@@ -73,9 +73,9 @@ def _started(
         began = time.monotonic()
         try:
             python = install()
-            installed = time.monotonic()
-            url = stack.enter_context(serving(python))
         except UnavailableError as missing:
             pytest.skip(f"{name}: {missing}")
+        installed = time.monotonic()
+        url = stack.enter_context(serving(python))  # once installed, not to start is a failure
         say(f"{name}: installed in {installed - began:.0f} s, healthy {time.monotonic() - installed:.0f} s later")
         yield url

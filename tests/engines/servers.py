@@ -24,10 +24,10 @@ from typing import Any, Final
 import numpy as np
 
 from tests.engines import tiny_model
-from tests.engines.installs import HOME, UnavailableError
+from tests.engines.installs import HOME
 
 MODEL: Final = "tiny"
-_START_TIMEOUT_S: Final = 300.0
+_START_TIMEOUT_S: Final = 600.0  # 30 s warm, 100 s the first time on a busy machine
 _STOP_TIMEOUT_S: Final = 20.0
 _PR_SET_PDEATHSIG: Final = 1
 
@@ -123,11 +123,11 @@ def _wait_until_healthy(child: subprocess.Popen[bytes], url: str, name: str, log
     while time.monotonic() < deadline:
         if child.poll() is not None:
             last = log.read_text(errors="replace").strip().splitlines()[-1:]
-            raise UnavailableError(f"{name} ended with exit code {child.returncode}: {' '.join(last)[:300]} ({log})")
+            raise RuntimeError(f"{name} ended with exit code {child.returncode}: {' '.join(last)[:300]} ({log})")
         with contextlib.suppress(urllib.error.URLError, OSError), urllib.request.urlopen(f"{url}/health", timeout=5):
             return
         time.sleep(0.5)
-    raise UnavailableError(f"{name} did not answer within {_START_TIMEOUT_S:.0f} s ({log})")
+    raise RuntimeError(f"{name} did not answer within {_START_TIMEOUT_S:.0f} s ({log})")
 
 
 def _end_group(child: subprocess.Popen[bytes]) -> None:

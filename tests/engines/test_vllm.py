@@ -91,13 +91,16 @@ def test_steady_run_with_warmup_and_recycled_sessions_stays_exact(
     say(f"{sentence('vLLM, steady', run)}; {run.summary['warmup_requests']} to warm up; {counts}")
 
 
-def test_siblings_sent_at_once_compute_their_common_prefix_once(empty_vllm: str, corpus: Path, tmp_path: Path) -> None:
+def test_siblings_sent_at_once_compute_their_common_prefix_once(
+    empty_vllm: str, corpus: Path, tmp_path: Path, say: Say
+) -> None:
     """Holds for every request: no block of a play is computed twice, though most siblings start while it is."""
     run = replay(corpus, empty_vllm, tmp_path / "run", "--warmup", "none", "--concurrency", "7", "--speedup", "1000")
-    sessions = {session.session: session for session in read_source(str(corpus))}
-    found = truths(run.requests, list(sessions.values()))
-    assert any(truth.is_ambiguous for truth in found)
-    assert_cached_as_predicted(run, list(sessions.values()))
+    sessions = list(read_source(str(corpus)))
+    assert any(truth.is_ambiguous for truth in truths(run.requests, sessions))
+    assert_exact(run)
+    counts = assert_cached_as_predicted(run, sessions)
+    say(f"{sentence('vLLM, all sessions at once', run)}; {counts}")
 
 
 def test_chat_endpoint_works_and_tells_what_its_template_adds(
