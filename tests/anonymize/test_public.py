@@ -63,12 +63,14 @@ def session_of(requests: list[Request], edges: tuple[Edge, ...] = ()) -> Session
 
 def with_prompts(requests: list[Request], prompts: list[list[tuple[Role, int]]]) -> list[Request]:
     """Requests with these segments, and the blocks that a prompt cache would find in them."""
-    keys: dict[tuple[tuple[Role, int], ...], int] = {}
+    known: dict[tuple[int, bytes], int] = {}  # block before and bytes -> block
     lists = []
     for prompt in prompts:
-        tokens = [(n, role) for n, (role, size) in enumerate(prompt) for _ in range(size)]
-        blocks = [tuple(tokens[: 64 * (n + 1)]) for n in range(len(tokens) // 64)]
-        lists.append([keys.setdefault(block, len(keys) + 1) for block in blocks])  # type: ignore[arg-type]  # any key will do
+        tokens = b"".join(bytes([2 * n + (role == "user")]) * size for n, (role, size) in enumerate(prompt))
+        blocks = [0]
+        for start in range(0, len(tokens) - 63, 64):
+            blocks.append(known.setdefault((blocks[-1], tokens[start : start + 64]), len(known) + 1))
+        lists.append(blocks[1:])
     deltas = encode_blocks(lists)
     return [
         replace(one, input_tokens=sum(size for _, size in prompt), blocks=delta, segments=cuts)
@@ -79,14 +81,18 @@ def with_prompts(requests: list[Request], prompts: list[list[tuple[Role, int]]])
 @st.composite
 def sessions(draw: st.DrawFn) -> Session:
     moments = st.integers(0, 6 * _HOUR_US)
-    drawn = draw(st.lists(st.tuples(moments, st.integers(0, 3 * _HOUR_US) | st.none(), st.integers(0, 2)), min_size=1))
+    drawn = draw(
+        st.lists(
+            st.tuples(moments, st.integers(0, 3 * _HOUR_US) | st.none(), st.integers(0, 2)), min_size=1, max_size=9
+        )
+    )
     spans = sorted(((start, agent, length) for start, length, agent in drawn), key=lambda span: span[:2])
     requests = [
         request(n, agent, start, None if length is None else start + length)
         for n, (start, agent, length) in enumerate(spans)
     ]
     system: list[tuple[Role, int]] = [("tools", draw(st.integers(0, 900))), ("system", draw(st.integers(0, 900)))]
-    talk = draw(st.lists(st.tuples(st.sampled_from(_ROLES), st.integers(0, 400)), min_size=len(spans), max_size=40))
+    talk = draw(st.lists(st.tuples(st.sampled_from(_ROLES), st.integers(0, 400)), max_size=12))
     prompts = [[*system, *talk[: draw(st.integers(0, len(talk)))]] for _ in spans]
     edges = tuple(
         Edge(src, src + 1, "sequence", one.t_start_us - before.t_end_us, "end", "prefix")
