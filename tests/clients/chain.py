@@ -7,6 +7,7 @@ from __future__ import annotations
 import secrets
 import subprocess
 import sys
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -30,7 +31,7 @@ class Recorded:
     planted: Planted
     key: str
     folder: Path
-    finished: Finished
+    finished: list[Finished]  # one for each prompt
     refused: tuple[str, ...]  # where the client wanted to go, beside the recorder
     had_to_be_killed: tuple[int, ...]
     rows: list[dict[str, Any]]  # of `captures ls --json`
@@ -71,8 +72,13 @@ def record(name: str, programs: dict[str, Path], folder: Path) -> Recorded:
     with closed_gate() as gate, recording(folder / "captures", logs) as recorder:
         environment = empty_environment(home, gate.url) | scenario.environment
         start = _claude if scenario.client == "claude" else _codex
-        command, own = start(programs[scenario.client], scenario, prompt_for(scenario, planted), home, key, recorder)
-        finished = run_to_end(command, repository, environment | own)
+        own = start(scenario, home, key, recorder)
+        typed = (prompt_for(scenario, planted), *scenario.then)
+        environment = empty_environment(home, gate.url) | scenario.environment | own.environment
+        finished = [
+            run_to_end([str(programs[scenario.client]), *own.arguments(prompt, number > 0)], repository, environment)
+            for number, prompt in enumerate(typed)
+        ]
         killed = kill_left(home)
     corpus = outputs / "corpus"
     rows = [orjson.loads(line) for line in agentreel("captures", "ls", folder / "captures", "--json").splitlines()]
@@ -104,12 +110,18 @@ def agentreel(*args: object) -> str:
     return done.stdout
 
 
-def _claude(
-    program: Path, scenario: Scenario, prompt: str, home: Path, key: str, recorder: dict[str, str]
-) -> tuple[list[str], dict[str, str]]:
+@dataclass(frozen=True, slots=True)
+class _Own:
+    """What one client needs on top: variables, and how a prompt (and resuming) is written on its command line."""
+
+    environment: dict[str, str]
+    arguments: Callable[[str, bool], list[str]]
+
+
+def _claude(scenario: Scenario, home: Path, key: str, recorder: dict[str, str]) -> _Own:
     settings = home / "claude"
     settings.mkdir()
-    own = {
+    environment = {
         "CLAUDE_CONFIG_DIR": str(settings),
         "IS_SANDBOX": "1",  # accepts the flag below for a superuser
         "DISABLE_AUTOUPDATER": "1",
@@ -117,15 +129,15 @@ def _claude(
         "ANTHROPIC_API_KEY": key,
         "ANTHROPIC_BASE_URL": recorder["anthropic"],
     }
-    return [str(program), "-p", prompt, "--dangerously-skip-permissions", *scenario.arguments], own
+    flags = ("--dangerously-skip-permissions", *scenario.arguments)
+    return _Own(environment, lambda prompt, resume: [*(["-c"] if resume else []), "-p", prompt, *flags])
 
 
-def _codex(
-    program: Path, scenario: Scenario, prompt: str, home: Path, key: str, recorder: dict[str, str]
-) -> tuple[list[str], dict[str, str]]:
+def _codex(scenario: Scenario, home: Path, key: str, recorder: dict[str, str]) -> _Own:
     settings = home / "codex"
     settings.mkdir()
     lines = (f'openai_base_url = "{recorder["openai"]}"', "check_for_update_on_startup = false")
     (settings / "config.toml").write_text("\n".join(lines) + "\n")
-    own = {"CODEX_HOME": str(settings), "OPENAI_API_KEY": key, "CODEX_API_KEY": key}
-    return [str(program), "exec", "--dangerously-bypass-approvals-and-sandbox", *scenario.arguments, prompt], own
+    environment = {"CODEX_HOME": str(settings), "OPENAI_API_KEY": key, "CODEX_API_KEY": key}
+    flags = ("--dangerously-bypass-approvals-and-sandbox", *scenario.arguments)
+    return _Own(environment, lambda prompt, resume: ["exec", *flags, *(["resume", "--last"] if resume else []), prompt])

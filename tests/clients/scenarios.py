@@ -24,6 +24,7 @@ class Scenario:
     broken: dict[End, int] = field(default_factory=dict)  # exchanges that end otherwise than complete
     environment: dict[str, str] = field(default_factory=dict)
     arguments: tuple[str, ...] = ()
+    then: tuple[str, ...] = ()  # prompts typed after resuming the session, each in a new process
 
 
 SCENARIOS: dict[str, Scenario] = {
@@ -35,6 +36,11 @@ SCENARIOS: dict[str, Scenario] = {
         environment={"CLAUDE_CODE_GATEWAY_HINT_HEADERS": "1"},
     ),
     "claude-nested-background": Scenario("claude", "relay", (None, 0, 1, 1)),
+    "claude-compaction": Scenario(
+        *("claude", "loop", (None,), ("turn", "compaction")),
+        turns={0: 6 + 1 + 3},
+        then=("/compact", f"Now the rest. {mark('leaf')}"),
+    ),
     "claude-faults": Scenario(*("claude", "bumpy"), turns={0: 4}, broken={"upstream_reset": 2, "sse_error": 1}),
     "codex-loop": Scenario("codex", "rework", purposes=("prewarm", "turn"), turns={0: 5}),
     "codex-team": Scenario("codex", "team", (None, 0, 0), ("prewarm", "turn")),

@@ -46,6 +46,16 @@ def test_a_nested_agent_reports_to_the_agent_that_started_it(name: str, recorded
     assert {edge.evidence for edge in inner} == {"tool_result"}
 
 
+def test_a_compaction_is_a_step_of_its_stream(recorded: Record) -> None:
+    run = recorded("claude-compaction")
+    assert [request.purpose for request in run.session.requests] == ["turn"] * 6 + ["compaction"] + ["turn"] * 3
+    assert [(edge.src, edge.dst, edge.kind, edge.evidence) for edge in run.session.edges] == [
+        (number, number + 1, "sequence", "id") for number in range(9)
+    ]
+    shared = next(n for n, (one, two) in enumerate(zip(run.prompts[6], run.prompts[7], strict=False)) if one != two)
+    assert shared > 100  # tools and system texts stay
+
+
 def test_retries_are_told_from_new_requests(recorded: Record) -> None:
     run = recorded("claude-faults")
     failed = [row for row in run.rows if row["end"] != "complete" or row["status"] >= 400]
