@@ -24,8 +24,10 @@ ToolClass = Literal["shell", "read", "edit", "search", "web", "mcp", "agent", "o
 EdgeKind = Literal["sequence", "spawn", "join", "aux", "retry"]
 Anchor = Literal["end", "start"]
 Evidence = Literal["id", "tool_result", "notification", "agent_message", "fork", "prefix", "timing"]
-SourceFormat = Literal["capture", "weka"]
-WekaDialect = Literal["kv-cache-tester", "semianalysis"]
+SourceFormat = Literal["capture", "weka", "mooncake", "bailian", "dag_jsonl"]
+WekaDialect = Literal["kv-cache-tester", "semianalysis", "aiperf"]
+MooncakeDialect = Literal["plain", "sessions", "delta", "agentic"]
+SourceDialect = WekaDialect | MooncakeDialect
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,7 +124,7 @@ class Edge:
 class Session:
     session: int  # dense in the corpus
     source_format: SourceFormat
-    source_dialect: WekaDialect | None
+    source_dialect: SourceDialect | None
     harness: str | None  # from a fixed list
     harness_version: tuple[int, ...]
     block_size: int  # tokens

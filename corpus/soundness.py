@@ -16,6 +16,7 @@ from corpus.session import (
     Anchor,
     EdgeKind,
     Evidence,
+    MooncakeDialect,
     Request,
     Role,
     Session,
@@ -28,7 +29,8 @@ from wire.api import Api
 # Far above any model's context (2 ** 24 blocks of 64 tokens are a billion); stops a damaged run from filling memory.
 MAX_BLOCKS: Final = 1 << 24
 
-_FORMATS, _DIALECTS = frozenset(get_args(SourceFormat)), frozenset(get_args(WekaDialect))
+_FORMATS = frozenset(get_args(SourceFormat))
+_DIALECTS = frozenset((*get_args(WekaDialect), *get_args(MooncakeDialect)))
 _AGENT_KINDS, _PURPOSES, _APIS = frozenset(get_args(AgentKind)), frozenset(get_args(Purpose)), frozenset(get_args(Api))
 _ENDS, _ROLES, _TOOLS = frozenset(get_args(End)), frozenset(get_args(Role)), frozenset(get_args(ToolClass))
 _EDGE_KINDS, _ANCHORS = frozenset(get_args(EdgeKind)), frozenset(get_args(Anchor))

@@ -8,13 +8,13 @@ the time the dropped request took, so order and recorded distance stay. What is 
 
 from __future__ import annotations
 
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
+from corpus.dropping import bridge_edges
 from corpus.errors import InputError
-from corpus.graph import topological_order
 from corpus.purpose import STEPS
 from corpus.session import Anchor, Edge, Request, Session
 
@@ -64,12 +64,11 @@ class SessionPlan:
 def plan_session(session: Session, rules: PlanRules) -> SessionPlan:
     """Raises InputError when the session's edges form a cycle."""
     requests = session.requests
+    dropped = {r.request: reason for r in requests if (reason := _drop_reason(r, rules))}
     try:
-        order = topological_order(len(requests), session.edges)
+        waits = _waits(bridge_edges(requests, session.edges, dropped.keys()))
     except ValueError as error:
         raise InputError(session.label, f"edges cannot be replayed ({error})", "link the session again") from error
-    dropped = {r.request: reason for r in requests if (reason := _drop_reason(r, rules))}
-    waits = _bridged_waits(requests, session.edges, order, dropped.keys())
     offsets = _capped_offsets(requests, rules.idle_cap_us)
     side = {edge.dst for edge in session.edges if edge.kind == "aux"}
     planned = tuple(
@@ -80,7 +79,7 @@ def plan_session(session: Session, rules: PlanRules) -> SessionPlan:
             model=session.models[r.model] if 0 <= r.model < len(session.models) else None,
             input_tokens=r.input_tokens,
             output_tokens=_output_tokens(r),
-            waits=tuple(_effective(wait, rules) for wait in waits[r.request]),
+            waits=tuple(_effective(wait, rules) for wait in waits.get(r.request, ())),
             offset_us=round(offsets[r.request] / rules.speedup),
             recorded_start_us=r.t_start_us,
             recorded_end_us=r.t_end_us,
@@ -123,33 +122,15 @@ def _effective(wait: Wait, rules: PlanRules) -> Wait:
     return Wait(wait.src, round(delay / rules.speedup), wait.anchor)
 
 
-def _bridged_waits(
-    requests: Sequence[Request], edges: Iterable[Edge], order: Iterable[int], dropped: Iterable[int]
-) -> list[list[Wait]]:
-    """Waits of every request on kept requests only, with recorded delays."""
-    into: list[list[Edge]] = [[] for _ in requests]
+def _waits(edges: Iterable[Edge]) -> dict[int, tuple[Wait, ...]]:
+    """Per request what it waits for, with recorded delays: of several edges from one moment the longest counts."""
+    longest: dict[int, dict[tuple[int, Anchor], int]] = defaultdict(dict)
     for edge in edges:
-        into[edge.dst].append(edge)
-    gone = frozenset(dropped)
-    waits: list[list[Wait]] = [[] for _ in requests]
-    for number in order:  # sources first, so a dropped source already knows what it waits for
-        longest: dict[tuple[int, Anchor], int] = {}
-        for edge in into[number]:
-            for wait in _through(requests[edge.src], edge, waits) if edge.src in gone else [_wait(edge)]:
-                key = (wait.src, wait.anchor)
-                longest[key] = max(wait.delay_us, longest.get(key, 0))
-        waits[number] = [Wait(src, delay, anchor) for (src, anchor), delay in longest.items()]
-    return waits
-
-
-def _wait(edge: Edge) -> Wait:
-    return Wait(edge.src, max(0, edge.delay_us), edge.anchor)
-
-
-def _through(gone: Request, edge: Edge, waits: Sequence[Sequence[Wait]]) -> list[Wait]:
-    took = (gone.t_end_us or gone.t_start_us) - gone.t_start_us if edge.anchor == "end" else 0
-    more = max(0, took) + max(0, edge.delay_us)
-    return [Wait(wait.src, wait.delay_us + more, wait.anchor) for wait in waits[gone.request]]
+        key, known = (edge.src, edge.anchor), longest[edge.dst]
+        known[key] = max(edge.delay_us, known.get(key, 0))
+    return {
+        dst: tuple(Wait(src, delay, anchor) for (src, anchor), delay in known.items()) for dst, known in longest.items()
+    }
 
 
 def _capped_offsets(requests: Sequence[Request], cap_us: int) -> dict[int, int]:

@@ -16,15 +16,15 @@ import orjson
 
 from corpus.card import CARD_NAME
 from corpus.errors import InputError
+from corpus.formats.files import kind_of, read_head, read_value, read_values
 from corpus.formats.weka_reader import session_from_weka
 from corpus.formats.weka_writer import session_to_weka
 from corpus.output import written_aside
-from corpus.session import Session
+from corpus.session import Session, WekaDialect
 
 __all__ = ["Written", "is_weka", "read_weka", "session_from_weka", "session_to_weka", "write_weka"]
 
 _SUFFIXES: Final = (".json", ".jsonl")
-_SNIFFED_BYTES: Final = 65536
 _UNSAFE: Final = re.compile(r"[^A-Za-z0-9._-]+")
 
 
@@ -42,14 +42,17 @@ def is_weka(path: Path) -> bool:
     """Whether a file, or any file of a folder, looks like a WEKA trace; it may still be broken."""
     if path.is_dir():
         return not (path / CARD_NAME).exists() and any(map(_looks_like_weka, _files_of(path)))
-    return path.is_file() and path.suffix in _SUFFIXES and _looks_like_weka(path)
+    return path.is_file() and kind_of(path) in _SUFFIXES and _looks_like_weka(path)
 
 
-def read_weka(path: Path) -> Iterator[Session]:
-    """Sessions numbered from 0, files of a folder by name; InputError names file, line or JSON place."""
+def read_weka(path: Path, dialect: WekaDialect | None = None) -> Iterator[Session]:
+    """Sessions numbered from 0, files of a folder by name; InputError names file, line or JSON place.
+
+    `dialect` overrides what the objects themselves suggest.
+    """
     names: dict[str, str] = {}
     for number, (where, found) in enumerate(_objects(path)):
-        session = session_from_weka(found, where, number)
+        session = session_from_weka(found, where, number, dialect)
         if session.label in names:
             problem = f"{session.label!r} is already the id of {names[session.label]}"
             raise InputError(f"{where}: id", problem, "give each session an id of its own")
@@ -73,42 +76,18 @@ def _objects(path: Path) -> Iterator[tuple[str, object]]:
     if not path.exists():
         raise InputError(path, "does not exist", "check the name")
     for file in _files_of(path) if path.is_dir() else [path]:
-        try:
-            if file.suffix == ".jsonl":
-                yield from _lines(file)
-            else:
-                yield str(file), _parse(file.read_bytes(), str(file))
-        except OSError as error:
-            raise InputError(file, f"cannot be read ({error.strerror})", "check the file's permissions") from error
-
-
-def _lines(file: Path) -> Iterator[tuple[str, object]]:
-    with file.open("rb") as lines:
-        for number, line in enumerate(lines, start=1):
-            if line.strip():
-                where = f"{file}: line {number}"
-                yield where, _parse(line, where)
-
-
-def _parse(text: bytes, where: str) -> object:
-    try:
-        return orjson.loads(text)
-    except orjson.JSONDecodeError as error:
-        raise InputError(
-            where, f"is broken JSON ({error})", "the file is cut off or damaged; fetch it again"
-        ) from error
+        if kind_of(file) == ".jsonl":
+            yield from read_values(file)
+        else:
+            yield str(file), read_value(file)
 
 
 def _files_of(folder: Path) -> list[Path]:
-    return sorted(file for file in folder.iterdir() if file.suffix in _SUFFIXES and not file.name.startswith("."))
+    return sorted(file for file in folder.iterdir() if kind_of(file) in _SUFFIXES and not file.name.startswith("."))
 
 
 def _looks_like_weka(file: Path) -> bool:
-    try:
-        with file.open("rb") as opened:
-            head = opened.read(_SNIFFED_BYTES)
-    except OSError:
-        return False
+    head = read_head(file)
     return b'"hash_id_scope"' in head or (b'"requests"' in head and b'"hash_ids"' in head)
 
 

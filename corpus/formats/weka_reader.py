@@ -1,9 +1,11 @@
 """A WEKA object as a session.
 
-Dialect. kv-cache-tester counts a group's inner times from the group's own start, SemiAnalysis from the session's start.
-A group whose first inner time is 0 although the group's is not is relative; one whose first inner time is not 0 is
-absolute; a session that has both is refused. Without groups the first block id decides (1 or 0), without ids the
-presence of `stop`.
+Dialect. kv-cache-tester counts a group's inner times from the group's own start, the others from the session's start. A
+group whose first inner time is 0 although its own is not is relative; one whose first inner time is not before its own
+is absolute; a session that has both is refused. Where no group is either (its first request was taken out), an earlier
+inner time is relative. Among absolute ones SemiAnalysis counts ids from 0 or has no `stop`; the rest is what AIPerf's
+converters, and this project, write. Without groups, with ids from 1, kv-cache-tester is the one whose times are whole
+seconds. A reader who knows better may name the dialect.
 
 Time. A kv-cache-tester group's `t` is when its result came back, unless it was only launched (`async_launched`). Its
 start is therefore `t` minus the longer of its declared duration and the span of its requests. Request times there are
@@ -22,11 +24,11 @@ Lists are kept as they are, also where they hold a partial last block (more ids 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable
 from typing import Final, NamedTuple
 
 from corpus.blocks import encode_blocks
 from corpus.errors import InputError
+from corpus.formats.patch import patch_between
 from corpus.formats.weka_shape import GROUP, REQUEST, Trace, check_trace
 from corpus.formats.weka_writer import request_entry
 from corpus.session import Agent, Blocks, Request, Session, WekaDialect
@@ -45,10 +47,10 @@ class _Heard(NamedTuple):
     entry: Trace
 
 
-def session_from_weka(found: object, where: str, number: int) -> Session:
+def session_from_weka(found: object, where: str, number: int, dialect: WekaDialect | None = None) -> Session:
     """Session `number` from parsed JSON; InputError naming `where` and the JSON place when it is not WEKA."""
     trace = check_trace(found, where)
-    dialect = _dialect(trace, where)
+    dialect = dialect or _dialect(trace, where)
     agents, heard = _place(trace, relative=dialect == "kv-cache-tester")
     models = tuple(dict.fromkeys(one.entry["model"] for one in heard))
     deltas = encode_blocks(one.entry.get("hash_ids", ()) for one in heard)
@@ -78,20 +80,20 @@ def _dialect(trace: Trace, where: str) -> WekaDialect:
     groups = [(i, e) for i, e in enumerate(trace["requests"]) if e["type"] == GROUP and e["requests"]]
     firsts = [(i, group["t"], min(inner["t"] for inner in group["requests"])) for i, group in groups]
     relative = [i for i, t, first in firsts if first == 0 < t]
-    absolute = [i for i, _, first in firsts if first > 0]
+    absolute = [i for i, t, first in firsts if first >= t and first > 0]
     if relative and absolute:
         problem = f"inner times are relative to the group here, but session times in requests[{absolute[0]}]"
-        raise InputError(f"{where}: requests[{relative[0]}]", problem, "bring all groups to one convention")
-    if relative or absolute:
-        return "kv-cache-tester" if relative else "semianalysis"
-    return _dialect_without_groups([entry for entry in trace["requests"] if entry["type"] != GROUP])
-
-
-def _dialect_without_groups(entries: Iterable[Trace]) -> WekaDialect:
-    entries = list(entries)
-    lowest = min((min(e["hash_ids"]) for e in entries if e.get("hash_ids")), default=None)
-    from_zero = lowest == 0 if lowest is not None else not any("stop" in e for e in entries)
-    return "semianalysis" if from_zero else "kv-cache-tester"
+        hint = "bring all groups to one convention, or name the dialect (weka-semianalysis:FILE)"
+        raise InputError(f"{where}: requests[{relative[0]}]", problem, hint)
+    if relative or (firsts and not absolute and any(first < t for _, t, first in firsts)):
+        return "kv-cache-tester"
+    entries = [e for one in trace["requests"] for e in (one["requests"] if one["type"] == GROUP else (one,))]
+    lowest = min((min(e["hash_ids"]) for e in entries if e.get("hash_ids")), default=1)
+    if lowest == 0 or not any("stop" in e for e in entries):
+        return "semianalysis"
+    if absolute or not all(float(e["t"]).is_integer() for e in entries):
+        return "aiperf"
+    return "kv-cache-tester"
 
 
 def _place(trace: Trace, *, relative: bool) -> tuple[tuple[Agent, ...], list[_Heard]]:
@@ -175,7 +177,7 @@ def _source(
     patches: dict[str, Trace] = {}
     for one, request in zip(heard, requests, strict=True):
         rebuilt = request_entry(request, one.entry.get("hash_ids", []), models, always, one.offset_us)
-        patch = _patch(one.entry, rebuilt)
+        patch = patch_between(one.entry, rebuilt)
         if patch:
             patches[str(one.position)] = patch
     declared = {key: value for key, value in trace.items() if key not in _OWN_KEYS}
@@ -184,10 +186,3 @@ def _source(
         return json.dumps(source, separators=(",", ":"), allow_nan=False)
     except (ValueError, TypeError, RecursionError) as error:
         raise InputError(f"{where}: totals", f"cannot be kept ({error})", "remove it, it is not needed") from error
-
-
-def _patch(entry: Trace, rebuilt: Trace) -> Trace:
-    """What turns the rebuilt entry into the source's."""
-    changed = {key: value for key, value in entry.items() if key not in rebuilt or rebuilt[key] != value}
-    dropped = [key for key in rebuilt if key not in entry]
-    return {**({"set": changed} if changed else {}), **({"drop": dropped} if dropped else {})}

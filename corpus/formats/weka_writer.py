@@ -1,8 +1,4 @@
-"""A session as a WEKA object: an import exactly as it came, anything else as strict WEKA (`weka_export`).
-
-Exactly means an equal object: same keys, same numbers, same order of entries; whether a number was written `0` or
-`0.0` is not kept.
-"""
+"""A session as a WEKA object: an import exactly as it came, anything else as strict WEKA (`weka_export`)."""
 
 from __future__ import annotations
 
@@ -11,6 +7,7 @@ from collections.abc import Collection, Sequence
 from typing import Any
 
 from corpus.blocks import expand_blocks
+from corpus.formats.patch import apply_patch
 from corpus.formats.weka_export import export_session, to_seconds
 from corpus.formats.weka_shape import Trace
 from corpus.session import Request, Session
@@ -28,8 +25,8 @@ def session_to_weka(session: Session) -> Trace:
     for request, ids in zip(session.requests, lists, strict=True):
         offset_us = groups[request.agent]["offset_us"] if request.agent in groups else 0
         entry = request_entry(request, ids.tolist(), session.models, source["always"], offset_us)
-        _apply(source["patches"].get(str(request.position), {}), entry)
-        inner.get(request.agent, top)[request.position] = entry
+        patch = source["patches"].get(str(request.position), {})
+        inner.get(request.agent, top)[request.position] = apply_patch(patch, entry)
     for agent, group in groups.items():
         top[group["position"]] = {**group["declared"], "requests": _in_order(inner[agent])}
     declared = {"id": source["id"], "block_size": session.block_size, **source["declared"]}
@@ -61,12 +58,6 @@ def request_entry(
 
 def _known_seconds(us: int | None) -> float | None:
     return None if us is None else to_seconds(us)
-
-
-def _apply(patch: Trace, entry: Trace) -> None:
-    entry.update(patch.get("set", {}))
-    for key in patch.get("drop", ()):
-        del entry[key]
 
 
 def _in_order(entries: dict[int, Trace]) -> list[Trace]:

@@ -29,12 +29,27 @@ def test_other_version_is_named_and_refused(tmp_path: Path, card: Card) -> None:
 
 @pytest.mark.parametrize(
     "change",
-    [{"counts": {"requests": "4"}}, {"rejected": [1]}, {"block_size": True}, {"fingerprint": None}, {"extra": 1}],
+    [
+        {"counts": {"requests": "4"}},
+        {"rejected": [1]},
+        {"block_size": True},
+        {"fingerprint": None},
+        {"extra": 1},
+        {"policy": "x"},
+        {"audit": {"T2": 1}},
+    ],
 )
 def test_wrong_types_and_unknown_keys_are_refused(tmp_path: Path, card: Card, change: dict[str, Any]) -> None:
     changed(tmp_path, card, **change)
     with pytest.raises(InputError, match=r"wrong type|unknown keys"):
         read_card(tmp_path)
+
+
+def test_cards_written_before_audits_were_kept_are_read_as_the_owners(tmp_path: Path, card: Card) -> None:
+    values = asdict(card)
+    del values["policy"], values["audit"]
+    (tmp_path / CARD_NAME).write_bytes(orjson.dumps(values))
+    assert read_card(tmp_path) == card
 
 
 @pytest.mark.parametrize("text", [b"", b"{", b"[]", b"\xff"])

@@ -57,6 +57,21 @@ def test_card_says_what_was_written(tmp_path: Path, sessions: list[Session], car
     assert returned.rejected == {"too_long": 2}
 
 
+def test_a_folder_that_is_not_approved_never_takes_its_place(
+    tmp_path: Path, sessions: list[Session], card: Card
+) -> None:
+    seen: list[list[Session]] = []
+
+    def refuse(folder: Path) -> None:
+        seen.append(list(read_corpus(folder)))
+        raise InputError(folder, "is not wanted")
+
+    with pytest.raises(InputError, match="is not wanted"):
+        write_corpus(tmp_path / "corpus", sessions, card, approve=refuse)
+    assert seen == [sessions]
+    assert list(tmp_path.iterdir()) == []
+
+
 def test_rejections_counted_while_sessions_stream_are_on_the_card(
     tmp_path: Path, captured: Session, card: Card
 ) -> None:

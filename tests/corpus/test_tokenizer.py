@@ -223,3 +223,10 @@ def test_loading_touches_no_network_and_imports_nothing_heavy() -> None:
     root = Path(__file__).resolve().parents[2]
     done = subprocess.run([sys.executable, "-c", OFFLINE], cwd=root, capture_output=True, text=True, check=False)
     assert (done.stdout, done.returncode) == ("[]\n", 0), done.stderr
+
+
+def test_a_relabelled_tokenizer_cuts_alike_and_numbers_otherwise() -> None:
+    plain = load_tokenizer()
+    order = np.random.default_rng(0).permutation(plain.vocab_size).astype(np.uint32)
+    ids = plain.encode("the same cuts, other numbers")
+    assert np.array_equal(plain.relabelled(order).encode("the same cuts, other numbers"), order[ids])

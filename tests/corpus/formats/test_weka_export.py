@@ -23,7 +23,7 @@ def test_microseconds_survive_being_written_as_seconds(us: int) -> None:
 
 def test_export_is_strict_weka_in_session_time(captured: Session) -> None:
     trace = check_trace(export_session(captured), "export")
-    assert session_from_weka(trace, "export", 0).source_dialect == "semianalysis"
+    assert session_from_weka(trace, "export", 0).source_dialect == "aiperf"
     for group in groups(trace):
         assert group["t"] == group["requests"][0]["t"]
         assert {inner["type"] for inner in group["requests"]} == {"n"}

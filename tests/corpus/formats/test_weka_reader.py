@@ -41,14 +41,39 @@ def starts(session: Session, agent: int) -> list[float]:
 # -- dialect
 
 
+def bare(t: float, first_id: int, stop: Json) -> Json:
+    entry = request(t, [first_id])
+    del entry["stop"]
+    return {**entry, **stop}
+
+
 def test_group_counting_from_its_own_start_is_kv_cache_tester() -> None:
     session = read(request(0, [0]), group(50, request(0), request(5)))
     assert session.source_dialect == "kv-cache-tester"
 
 
-def test_group_in_session_time_is_semianalysis_also_with_ids_from_one() -> None:
-    session = read(request(0, [1]), group(50, request(50), request(55)))
-    assert session.source_dialect == "semianalysis"
+@pytest.mark.parametrize(
+    ("first_id", "stop", "dialect"),
+    [(0, {"stop": ""}, "semianalysis"), (1, {}, "semianalysis"), (1, {"stop": ""}, "aiperf")],
+)
+def test_group_in_session_time_is_told_by_id_base_and_stop(first_id: int, stop: Json, dialect: str) -> None:
+    session = read(bare(0, first_id, stop), group(50, bare(50, 1, stop), bare(55, 1, stop)))
+    assert session.source_dialect == dialect
+    assert starts(session, 1) == [50, 55]
+
+
+def test_group_that_lost_its_first_request_still_counts_from_its_own_start() -> None:
+    assert read(request(0, [1]), group(50, request(3), request(5))).source_dialect == "kv-cache-tester"
+
+
+def test_fractional_times_are_not_kv_cache_tester() -> None:
+    assert read(request(0, [1]), request(2.5, [1, 2])).source_dialect == "aiperf"
+
+
+def test_named_dialect_wins() -> None:
+    found = trace(request(0, [0]), group(50, request(0), request(5)))
+    assert session_from_weka(found, "f", 0, "semianalysis").source_dialect == "semianalysis"
+    assert starts(session_from_weka(found, "f", 0, "semianalysis"), 1) == [0, 5]
 
 
 @pytest.mark.parametrize(("ids", "dialect"), [([0, 1], "semianalysis"), ([1, 2], "kv-cache-tester")])
