@@ -2,8 +2,9 @@
 
 A corpus is the model work an agent waited for: requests that were answered, once each. The table is read from the top,
 the first rule that applies names the reason. A failed attempt that was repeated is folded into the repetition, which
-keeps its own times; what the failed attempt had generated is lost to the corpus, and counted. Two reasons are found
-only when the body is read: `unparsable` and `over_max_input_tokens`.
+keeps its own times; what the failed attempt had generated is lost to the corpus, and counted. Three reasons are found
+only later: `unparsable` and `over_max_input_tokens` when the body is read, `poison_session` when the whole session
+could not be worked on.
 """
 
 from __future__ import annotations
@@ -27,6 +28,7 @@ Reason = Literal[
     "error",
     "unparsable",
     "over_max_input_tokens",
+    "poison_session",
 ]
 
 REJECTIONS: Final[frozenset[str]] = frozenset(get_args(Reason))

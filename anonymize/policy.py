@@ -22,7 +22,17 @@ from dataclasses import dataclass, fields, is_dataclass
 from typing import Any, Final, Literal, get_args
 
 from anonymize.cleanup import REJECTIONS
-from anonymize.words import HARNESSES, KINDS, OTHER, STOPS, checksum, created_by, public_model, tokenizer_name
+from anonymize.words import (
+    HARNESSES,
+    KINDS,
+    OTHER,
+    STOPS,
+    audit_word,
+    checksum,
+    created_by,
+    public_model,
+    tokenizer_name,
+)
 from corpus.card import COUNTED
 from corpus.exchange import AgentKind, End, Purpose
 from corpus.session import Anchor, EdgeKind, Evidence, Role, SourceFormat, ToolClass, WekaDialect
@@ -166,6 +176,8 @@ FIELDS: Final[dict[str, dict[str, Field]]] = {
         "fingerprint": _pattern(checksum, "hexadecimal"),
         "counts": _words(frozenset(COUNTED), "tables"),
         "rejected": _words(REJECTIONS, "reasons"),
+        "policy": _words(frozenset(("owner", "public")), "the columns of this table"),
+        "audit": _pattern(audit_word, "tests by number, and how many sessions passed"),
     },
 }
 

@@ -73,6 +73,7 @@ KINDS: Final[dict[Role, str]] = {
 
 _CREATED_BY: Final = re.compile(r"agentreel [0-9][0-9a-z.+-]{0,24}")
 _TOKENIZER_NAME: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,39}")
+_AUDIT: Final = re.compile(r"T\d{1,2}|(?:passed|failed) on \d+ of \d+ sessions")
 _HEX: Final = re.compile(r"(?:[0-9a-f]{32}|[0-9a-f]{64})?")
 
 
@@ -118,3 +119,8 @@ def tokenizer_name(text: str) -> str | None:
 def checksum(text: str) -> str | None:
     """A fingerprint or a SHA-256 in hexadecimal, or "" where there is none yet."""
     return text if _HEX.fullmatch(text) else None
+
+
+def audit_word(text: str) -> str | None:
+    """The number of an audit test, or on how many sessions it ran and what came of it."""
+    return text if _AUDIT.fullmatch(text) else None

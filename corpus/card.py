@@ -12,6 +12,7 @@ from corpus.errors import InputError
 
 CORPUS_VERSION: Final = 1  # of tables and card together; a reader takes this one only
 CARD_NAME: Final = "card.json"
+_SINCE: Final[dict[str, Any]] = {"policy": "owner", "audit": {}}  # keys that cards of this version first lacked
 COUNTED: Final = ("sessions", "agents", "requests", "tool_calls", "edges")
 
 
@@ -19,7 +20,7 @@ COUNTED: Final = ("sessions", "agents", "requests", "tool_calls", "edges")
 class Card:
     """`fingerprint` and `counts` are filled in by `write_corpus`; whoever makes a card may leave them empty.
 
-    `rejected` counts by reason what was left out, and may still be filled while the sessions are written.
+    `rejected` counts by reason what was left out; it and `audit` may still be filled while the sessions are written.
     """
 
     created_by: str  # "agentreel 0.1.0"
@@ -30,6 +31,8 @@ class Card:
     fingerprint: str = ""
     counts: dict[str, int] = field(default_factory=dict)  # rows of each table
     rejected: dict[str, int] = field(default_factory=dict)
+    policy: str = "owner"  # whose column of the policy table the values follow: "owner" or "public"
+    audit: dict[str, str] = field(default_factory=dict)  # audit tests that only a build can run, and what they found
 
 
 def write_card(folder: Path, card: Card) -> None:
@@ -55,6 +58,7 @@ def read_card(folder: Path) -> Card:
 
 def _card_of(found: dict[str, Any], where: Path) -> Card:
     names = {f.name for f in fields(Card)}
+    found = _SINCE | found
     if found.keys() != names:
         odd = ", ".join(sorted(names ^ found.keys()))
         raise InputError(where, f"has missing or unknown keys: {odd}", "write the corpus again")
@@ -70,6 +74,10 @@ def _fits(name: str, value: object) -> bool:
             return type(value) is int or (value is None and name == "block_size")
         case "counts" | "rejected":
             return isinstance(value, dict) and all(type(count) is int for count in value.values())
+        case "audit":
+            return isinstance(value, dict) and all(isinstance(text, str) for text in value.values())
+        case "policy":
+            return value in ("owner", "public")
         case "tokenizer" | "tokenizer_sha256":
             return value is None or isinstance(value, str)
         case _:

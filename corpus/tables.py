@@ -8,7 +8,7 @@ against `corpus.schemas`, every session against `corpus.soundness`, and a folder
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import replace
 from pathlib import Path
@@ -39,10 +39,18 @@ def is_corpus(path: Path) -> bool:
     return (path / CARD_NAME).is_file() and (path / "sessions.parquet").exists()
 
 
-def write_corpus(path: Path, sessions: Iterable[Session], card: Card, *, force: bool = False) -> Card:
+def write_corpus(
+    path: Path,
+    sessions: Iterable[Session],
+    card: Card,
+    *,
+    force: bool = False,
+    approve: Callable[[Path], None] | None = None,
+) -> Card:
     """Write sessions, numbered from 0 in their order, and the card; returns the card as written.
 
-    Fingerprint, counts and version of the card are filled in; `card.rejected` is read after the last session was taken.
+    Fingerprint, counts and version of the card are filled in; `card.rejected` and `card.audit` are read after the last
+    session was taken. `approve` sees the finished folder before it takes its place; what it raises prevents that.
     OutputExistsError when `path` exists and `force` is not given; ValueError when a session is not sound.
     """
     with written_aside(path, force=force, replaceable=is_corpus) as aside:
@@ -67,6 +75,8 @@ def write_corpus(path: Path, sessions: Iterable[Session], card: Card, *, force: 
             rejected=dict(card.rejected),  # a plain one, whatever the caller counted with
         )
         write_card(aside, card)
+        if approve is not None:
+            approve(aside)
     return card
 
 

@@ -61,6 +61,14 @@ class Tokenizer:
         """Equal to `encode` of each; the arrays share one buffer."""
         return self._encode([_encodable(text) for text in texts])
 
+    def relabelled(self, order: NDArray[np.uint32]) -> Tokenizer:
+        """The same cuts with other numbers: id n becomes order[n], a permutation. It cannot decode."""
+
+        def encode(texts: list[str]) -> list[Ids]:
+            return [order[ids] for ids in self._encode(texts)]
+
+        return Tokenizer(self.name, self.sha256, self.vocab_size, self._reference, encode)
+
     def decode(self, ids: Sequence[int] | NDArray[Any]) -> str:
         """Bytes that are no UTF-8 become U+FFFD; ValueError for an id that text never encodes to."""
         array = np.asarray(ids, dtype=np.int64)

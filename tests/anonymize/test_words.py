@@ -7,6 +7,7 @@ from anonymize.words import (
     KINDS,
     STOPS,
     TOOL_CLASSES,
+    audit_word,
     checksum,
     created_by,
     public_harness,
@@ -103,3 +104,6 @@ def test_words_of_the_card_hold_no_path_and_no_prose() -> None:
     assert tokenizer_name("x" * 41) is None
     assert checksum("0123456789abcdef" * 4) == "0123456789abcdef" * 4
     assert checksum("jane") is None
+    assert audit_word("T14") == "T14"
+    assert audit_word("passed on 4 of 14 sessions") == "passed on 4 of 14 sessions"
+    assert audit_word("passed on jane") is None
