@@ -1,26 +1,56 @@
 from __future__ import annotations
 
+from collections.abc import Iterable
+from typing import Any
+
 import click
 
 from agentreel.console import json_option, print_json
 from agentreel.source import read_source
+from corpus.session import Session
+from dagbuild.agentx.graph import agentx_documents
 from dagbuild.document import graph_document
 
 
 @click.command()
 @click.argument("src")
+@click.option(
+    "--compat",
+    type=click.Choice(["agentx"]),
+    help="Print the streams and branches that agentx-harness 1.0.12 builds instead.",
+)
 @json_option
-def graph(src: str, as_json: bool) -> None:
+def graph(src: str, compat: str | None, as_json: bool) -> None:
     """Print who spawned whom and who waited for whom in SRC, with the evidence of each edge."""
-    documents = [graph_document(session) for session in read_source(src)]
+    sessions = read_source(src)
+    documents = _agentx(sessions) if compat else [graph_document(session) for session in sessions]
     if as_json:
         print_json(documents)
         return
     for document in documents:
-        print(f"{document['session']}: {len(document['agents'])} agents, {len(document['requests'])} requests")
-        for edge in document["edges"]:
-            if edge["kind"] != "sequence":
-                print(
-                    f"  {edge['kind']:<8} {edge['src']:>4} -> {edge['dst']:<4} "
-                    f"{edge['delay_us'] / 1e6:8.3f} s after {edge['anchor']:<5} by {edge['evidence']}"
-                )
+        print_stream(document) if compat else print_graph(document)
+
+
+def _agentx(sessions: Iterable[Session]) -> list[dict[str, Any]]:
+    """The reference's order: the roots of all sessions, then everybody else."""
+    documents = [agentx_documents(session) for session in sessions]
+    return [streams[0] for streams in documents] + [stream for streams in documents for stream in streams[1:]]
+
+
+def print_graph(document: dict[str, Any]) -> None:
+    print(f"{document['session']}: {len(document['agents'])} agents, {len(document['requests'])} requests")
+    for edge in document["edges"]:
+        if edge["kind"] != "sequence":
+            print(
+                f"  {edge['kind']:<8} {edge['src']:>4} -> {edge['dst']:<4} "
+                f"{edge['delay_us'] / 1e6:8.3f} s after {edge['anchor']:<5} by {edge['evidence']}"
+            )
+
+
+def print_stream(document: dict[str, Any]) -> None:
+    print(f"{document['stream']}: {len(document['turns'])} turns")
+    joins = {name: number for number, turn in enumerate(document["turns"]) for name in turn["joins"]}
+    spawns = {name: number for number, turn in enumerate(document["turns"]) for name in turn["spawns"]}
+    for branch in document["branches"]:
+        joined = "nobody waits" if branch["background"] else f"turn {joins[branch['id']]} waits"
+        print(f"  {branch['id']}: from turn {spawns[branch['id']]}, {len(branch['children'])} streams, {joined}")

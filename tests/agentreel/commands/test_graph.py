@@ -34,3 +34,22 @@ def test_text_lists_the_edges_that_are_more_than_sequence(agentreel: Call, chain
     said = agentreel("graph", chain.corpus)
     assert " spawn " in said.out
     assert " sequence " not in said.out
+
+
+def test_compat_prints_the_reference_s_streams_roots_first(agentreel: Call, chain: Any) -> None:
+    documents = json.loads(agentreel("graph", chain.corpus, "--compat", "agentx", "--json").out)
+    sessions = len(json.loads(agentreel("graph", chain.corpus, "--json").out))
+    assert [document["root"] for document in documents] == [True] * sessions + [False] * (len(documents) - sessions)
+    for document in documents:
+        assert {"stream", "root", "branches", "turns"} <= set(document)
+        assert all({"id", "children", "background"} <= set(branch) for branch in document["branches"])
+        wanted = {"outer", "inner", "delay_ms", "spawns", "joins", "after"}
+        assert all(wanted <= set(turn) for turn in document["turns"])
+    started = {child for document in documents for branch in document["branches"] for child in branch["children"]}
+    assert started == {document["stream"] for document in documents if not document["root"]}
+
+
+def test_compat_as_text_says_who_waits(agentreel: Call, chain: Any) -> None:
+    said = agentreel("graph", chain.corpus, "--compat", "agentx").out
+    assert " waits" in said
+    assert ": from turn " in said

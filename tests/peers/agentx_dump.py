@@ -1,0 +1,132 @@
+"""Run by the reference harness's own interpreter: what its loader makes of a folder of traces, as JSON.
+
+    python agentx_dump.py FOLDER > graph.json
+    python agentx_dump.py FOLDER --time > seconds.json
+
+One trace a file; the answer is one entry a file, by name: its streams, or {"refused": reason}. No text is made: blocks
+decode to nothing, so that only streams, branches, delays, joins and predecessors are computed.
+"""
+
+from __future__ import annotations
+
+import importlib
+import json
+import logging
+import os
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+os.environ["AIPERF_DATASET_WEKA_PARALLEL_WORKERS"] = "1"  # nothing of it runs in other processes
+
+
+class _NoText:
+    """Stands in for the prompt generator, its tokenizer and its random numbers."""
+
+    seed = 1
+    resolved_name = "none"
+
+    def __init__(self) -> None:
+        self.tokenizer = self._hash_id_corpus_rng = self
+        self._cache: dict[int, list[int]] = {}
+        self._tokenized_corpus = [0] * 128
+        self._corpus_size = 128
+        self._bpe_stable_terminator_tokens: list[int] = []
+
+    def decode(self, _tokens: list[int], **_options: Any) -> str:
+        return ""
+
+    def set_trace_id(self, _trace_id: str) -> None:
+        pass
+
+    def reseed_for_hash_id(self, _hash_id: int) -> None:
+        pass
+
+    def randrange(self, _stop: int) -> int:
+        return 0
+
+
+def open_loader(folder: Path) -> Any:
+    """The loader as a run without any option would set it up."""
+    module = importlib.import_module("aiperf.dataset.loader.weka_trace")
+    loader = object.__new__(module.WekaTraceLoader)
+    plain: dict[str, Any] = dict.fromkeys(
+        ("max_isl", "max_osl", "max_context_length", "inter_turn_delay_cap_seconds", "user_block_size_override")
+    )
+    plain |= dict.fromkeys(("fixed_schedule_start_offset", "fixed_schedule_end_offset"))
+    plain |= {"ignore_trace_delays": False, "use_think_time_only": False, "tool_shaped_messages": False}
+    plain |= {"block_size": 64, "configured_model_names": ["served"], "tokenizer_name": "none", "path": folder}
+    plain |= {"delay_cap_tracker": module.DelayCapTracker(cap_seconds=None)}
+    for name, value in plain.items():
+        setattr(loader, f"_{name}", value)
+    loader.prompt_generator = _NoText()
+    return loader
+
+
+def dump(folder: Path) -> dict[str, Any]:
+    return {path.stem: _dump_one(path) for path in sorted(folder.glob("*.json"))}
+
+
+def _dump_one(path: Path) -> Any:
+    loader = open_loader(path)
+    try:
+        traces = loader.load_dataset()
+        loader._path = None  # no selection of traces
+        conversations = loader.convert_to_conversations(traces)
+    except Exception as error:  # noqa: BLE001  # whatever it raises is its way to refuse
+        return {"refused": f"{type(error).__name__}: {error}"}
+    return [_stream(conversation) for conversation in conversations]
+
+
+def _stream(conversation: Any) -> dict[str, Any]:
+    return {
+        "stream": conversation.session_id,
+        "root": conversation.is_root is not False,
+        "scope": conversation.replay_scope_id,
+        "branches": [
+            {
+                "id": branch.branch_id,
+                "children": branch.child_conversation_ids,
+                "background": branch.is_background,
+                "start_ms": branch.start_timestamp_ms,
+            }
+            for branch in conversation.branches
+        ],
+        "turns": [_turn(turn) for turn in conversation.turns],
+    }
+
+
+def _turn(turn: Any) -> dict[str, Any]:
+    return {
+        "outer": turn.source_outer_idx,
+        "inner": turn.source_inner_idx,
+        "t_ms": turn.timestamp,
+        "delay_ms": None if turn.delay is None else round(turn.delay, 3),
+        "api_ms": turn.api_time_ms,
+        "max_tokens": turn.max_tokens,
+        "spawns": turn.branch_ids,
+        "joins": [prerequisite.branch_id for prerequisite in turn.prerequisites],
+        "after": [[before.conversation_id, before.turn_index] for before in turn.replay_predecessors],
+    }
+
+
+def measure(folder: Path) -> dict[str, float]:
+    """CPU seconds of this process: reading and checking, finding the streams, and the whole conversion."""
+    loader = open_loader(folder)
+    began = time.process_time()
+    traces = loader.load_dataset()
+    read = time.process_time()
+    loader._path = None
+    loader._build_reconstruction_plans(traces)
+    planned = time.process_time()
+    loader.convert_to_conversations(traces)
+    converted = time.process_time()
+    return {"read_s": read - began, "streams_s": planned - read, "convert_s": converted - planned}
+
+
+if __name__ == "__main__":
+    logging.disable(logging.CRITICAL)
+    folder = Path(sys.argv[1])
+    answer = measure(folder) if "--time" in sys.argv else dump(folder)
+    sys.stdout.write(json.dumps(answer))
