@@ -8,7 +8,7 @@ key. Times count from the start of the first kept request; agents are numbered b
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 
@@ -65,17 +65,21 @@ def anonymize_session(
     key: bytes,
     heads: Iterable[Exchange] | None = None,
     calibration: Calibration | None = None,
+    chains: Callable[[bytes, str, int], BlockChains] = BlockChains,
 ) -> Anonymized:
     """The exchanges of one session, by time, as a corpus session numbered `number`, edges left empty.
 
     `key`: 32 random bytes to be forgotten afterwards; the result is the same for every key. `heads`: the same exchanges
     without bodies; give them when `exchanges` is read from a file as it is walked, else both come from `exchanges`.
-    `calibration`: lengths as the provider counts; without it they are the tokenizer's.
+    `calibration`: lengths as the provider counts; without it they are the tokenizer's. `chains`: for the audit, which
+    watches how numbers are given.
     """
     if heads is None:
-        heads = exchanges = tuple(exchanges)
+        heads = exchanges = sorted(exchanges, key=lambda one: one.request.t_request_us)
     hearing = Hearing(heads, keep_aux=keep_aux)
-    walk = _Walk(hearing.identities, tokenizer, block_size, max_input_tokens, key, calibration)
+    walk = _Walk(
+        hearing.identities, tokenizer, max_input_tokens, chains(key, tokenizer.sha256, block_size), calibration
+    )
     for heard in hearing.requests(exchanges):
         reason = walk.take(heard)
         if reason is not None:
@@ -93,14 +97,13 @@ class _Walk:
         self,
         identities: Iterable[Identity],
         tokenizer: Tokenizer,
-        block_size: int,
         max_input_tokens: int,
-        key: bytes,
+        chains: BlockChains,
         calibration: Calibration | None,
     ) -> None:
         self._segments = SegmentTokens(tokenizer)
         self._sizing = Sizing(self._segments, calibration)
-        self._chains = BlockChains(key, tokenizer.sha256, block_size)
+        self._chains = chains
         self._links = LinkFinder(dict.fromkeys(Speaker(one.agent_id, one.agent_name) for one in identities))
         self._max_input_tokens = max_input_tokens
         self._models: dict[str, int] = {}
