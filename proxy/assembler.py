@@ -12,7 +12,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Final
 
-from corpus.exchange import End, Headers, Identity, RequestRecord, ResponseRecord
+from corpus.exchange import End, Headers, Identity, Mode, RequestRecord, ResponseRecord
 from wire.api import Api
 
 # A response larger than this is passed on but its body is not kept: no model answer comes near, and what is kept
@@ -32,6 +32,8 @@ class RequestHead:
     upstream: str
     headers: Headers
     keep_bodies: bool = True
+    contributor: str | None = None
+    mode: Mode = "reverse"
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,6 +81,10 @@ class Assembler:
         self._sizes: list[int] = []
         self._times_us: list[int] = []
 
+    @property
+    def answered(self) -> bool:
+        return self._response is not None
+
     def feed(self, event: Event) -> tuple[Record, ...]:
         if self.ended:
             return ()
@@ -116,6 +122,8 @@ class Assembler:
                 retry_of=None,
                 body_bytes=len(event.body),
                 body=event.body if head.keep_bodies else b"",
+                contributor=head.contributor,
+                mode=head.mode,
             ),
         )
 

@@ -17,7 +17,7 @@ import logging
 from collections.abc import Callable
 from typing import Final
 
-from mitmproxy import http, options, tls
+from mitmproxy import connection, http, options, tls
 from mitmproxy.addons import block, core, disable_h2c, next_layer, proxyserver, tlsconfig
 from mitmproxy.log import LegacyLogEvents
 from mitmproxy.master import Master
@@ -73,6 +73,7 @@ class Listeners:
 
     def __init__(self, hooks: Hooks, idle_limit_s: int) -> None:
         self._hooks = hooks
+        hooks.client_left = self._client_left
         self._idle_limit_s = idle_limit_s
         self._server = proxyserver.Proxyserver()  # type: ignore[no-untyped-call]  # mitmproxy is typed in part
         self._log = ContentFreeLog()
@@ -96,8 +97,8 @@ class Listeners:
     async def stop(self, grace_s: float, hurry: asyncio.Event) -> None:
         """Stop listening, wait for exchanges in flight up to `grace_s` or until `hurry`, end what is left."""
         await self._server.servers.update([])
-        await _wait_until(lambda: not self._hooks.open or hurry.is_set(), grace_s)
-        self._hooks.stopping = True
+        await _wait_until(lambda: not self._hooks.hearing.open or hurry.is_set(), grace_s)
+        self._hooks.hearing.stopping = True
         for handler in list(self._server.connections.values()):
             client = handler.transports.get(handler.client)
             if client is not None and client.handler is not None:
@@ -128,9 +129,19 @@ class Listeners:
             body_size_limit=None,
             keep_host_header=False,
             validate_inbound_headers=True,
-            rawtcp=False,  # what is no HTTP is not relayed
+            websocket=False,  # it would unpack and repack every message, and say goodbye in its own words
+            rawtcp=True,  # what a connection was upgraded to; nothing else gets here in reverse mode
         )
         return master
+
+    def _client_left(self, client: connection.Client, server: connection.Server) -> bool:
+        """Whether it was not the server that ended an upgraded connection; mitmproxy closes both before it says so."""
+        for handler in self._server.connections.values():
+            if handler.client is client and (heard := handler.transports.get(server)):
+                reader = heard.reader
+                ended = isinstance(reader, asyncio.StreamReader) and (reader.at_eof() or reader.exception() is not None)
+                return not ended
+        return True
 
     def _port_of(self, mode: ProxyMode, host: str) -> int:
         instance = self._server.servers[mode]

@@ -22,6 +22,7 @@ from typing import Final
 from corpus.capture.writer import CaptureWriter
 from corpus.errors import InputError
 from proxy.backlog import Backlog
+from proxy.hearing import Hearing
 from proxy.scribe import Fsync, Scribe
 from proxy.upstreams import (
     ANTHROPIC_UPSTREAM,
@@ -154,7 +155,8 @@ async def _record(
     try:
         clock = steady_clock()
         backlog = Backlog()
-        hooks = Hooks(upstreams, backlog.put, clock, exchange_ids(), settings.idle_limit_s * 1_000_000)
+        hearing = Hearing(backlog.put, clock, exchange_ids(), settings.idle_limit_s * 1_000_000)
+        hooks = Hooks(upstreams, hearing)
         scribe = Scribe(backlog, _open_captures(settings.captures), settings.fsync, clock)
         listeners = Listeners(hooks, settings.idle_limit_s)
         scribe.start()
@@ -169,7 +171,7 @@ async def _record(
                 await listeners.stop(settings.grace_s, hurry)
         finally:
             await asyncio.to_thread(scribe.finish)
-        return _totals(scribe, backlog, hooks.failures)
+        return _totals(scribe, backlog, hearing.failures)
     finally:
         _one_at_a_time.release()
 

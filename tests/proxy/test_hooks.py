@@ -14,6 +14,7 @@ from proxy.assembler import Assembler, Chunk, Event
 from proxy.assembler import Record as Record_
 from tests.proxy.conftest import Record, Recording
 from tests.proxy.loopback import EVENT, OK_JSON, SSE_HEAD, TIMEOUT_S, Client, RawRequest, answer_with, chunked, reset
+from tests.proxy.websockets import upgrade
 
 
 def test_request_and_response_arrive_as_sent(recording: Recording) -> None:
@@ -203,22 +204,22 @@ def test_absolute_form_target_is_refused_and_recorded(recording: Recording) -> N
     assert recording.only_exchange().request.upstream == ""
 
 
-def test_websocket_handshake_is_answered_426_and_recorded_as_prewarm(recording: Recording) -> None:
+@pytest.mark.parametrize("status", [404, 426])
+def test_a_refused_upgrade_passes_unchanged_and_is_recorded(recording: Recording, status: int) -> None:
     metadata = '{"session_id":"s","thread_id":"s","request_kind":"prewarm","agent_name":"/root"}'
+    answer = b"HTTP/1.1 %d No\r\nX-Why: because\r\nContent-Length: 4\r\n\r\nno!\n" % status
+    recording.upstream.answer = answer_with(answer)
     with Client(recording.recorder.openai_url) as client:
-        client.send(
-            b"GET /v1/responses HTTP/1.1\r\nHost: x\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n"
-            b"Sec-WebSocket-Version: 13\r\nSec-WebSocket-Key: AAAAAAAAAAAAAAAAAAAAAA==\r\n"
-            b"x-codex-turn-metadata: " + metadata.encode() + b"\r\n\r\n"
-        )
-        head, _ = client.response()
+        client.send(upgrade(("x-codex-turn-metadata", metadata)))
+        assert b"".join(client.response()) == answer
+        recording.upstream.answer = answer_with(OK_JSON)
         client.post("/v1/responses")
         assert client.response()[0].startswith(b"HTTP/1.1 200 ")
-    assert head.startswith(b"HTTP/1.1 426 ")
+    assert dict(recording.upstream.next_request().headers)[b"Upgrade"] == b"websocket"
     handshake, post = recording.exchanges()
     assert (handshake.request.api, handshake.request.identity.purpose) == ("openai-responses-ws", "prewarm")
     assert handshake.response is not None
-    assert (handshake.response.status, handshake.end) == (426, "complete")
+    assert (handshake.response.status, handshake.end) == (status, "complete")
     assert post.request.api == "openai-responses"
 
 
