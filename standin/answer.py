@@ -75,14 +75,14 @@ def _agent(spawn: Spawn) -> Block:
     arguments: dict[str, Any] = {
         "description": f"{spawn.name} helper",
         "prompt": f"Please do the {spawn.name} part and report back. {mark(spawn.script)}",
-        "subagent_type": "general-purpose",
+        "subagent_type": "fork" if spawn.fork else "general-purpose",
     }
     return Call("Agent", arguments if spawn.background else arguments | {"run_in_background": False})
 
 
 def _task(spawn: Spawn, offer: Offer) -> Block:
     message = f"Please do the {spawn.name} part and report back. {mark(spawn.script)}"
-    arguments = {"message": message, "task_name": spawn.name, "fork_turns": "none"}
+    arguments = {"message": message, "task_name": spawn.name, "fork_turns": "all" if spawn.fork else "none"}
     return Call("spawn_agent", arguments, offer.namespaces["spawn_agent"])
 
 

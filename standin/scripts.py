@@ -55,11 +55,15 @@ class Edit:
 
 @dataclass(frozen=True, slots=True)
 class Spawn:
-    """Start a sub-agent that plays `script`; `background` matters where the client has both kinds."""
+    """Start a sub-agent that plays `script`; `background` matters where the client has both kinds.
+
+    `fork`: it begins with the conversation so far instead of an empty one.
+    """
 
     name: str
     script: str
     background: bool = False
+    fork: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -177,6 +181,11 @@ SCRIPTS: Final[dict[str, tuple[Step, ...]]] = {
         _step(Think(120), Spawn("inner-left", "leaf", background=True), Spawn("inner-right", "branch")),
         _step(Say(200, "The inner helpers reported.")),
     ),
+    "twin": (
+        _step(Think(90), Shell("ls")),
+        _step(Think(120), Spawn("twin", "leaf", fork=True)),
+        _step(Say(300, "The twin reported.")),
+    ),
     "bumpy": (
         _step(Think(100), Shell("ls"), faults=(Refuse(429, retry_after_s=0), Refuse(529))),
         _step(Read("README.md"), faults=(Cut(4),)),
@@ -195,6 +204,12 @@ SCRIPTS: Final[dict[str, tuple[Step, ...]]] = {
         _step(Think(120), Spawn("outer", "deep-middle", background=True)),
         _step(Wait()),
         _step(Say(300, "The deep work is complete.")),
+    ),
+    "twin-team": (
+        _step(Think(90), Shell("ls")),
+        _step(Think(120), Spawn("twin", "leaf", background=True, fork=True)),
+        _step(Wait()),
+        _step(Say(300, "The twin in the team reported.")),
     ),
     "deep-middle": (
         _step(Think(90), Spawn("inner", "leaf", background=True)),

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal
 
-from corpus.exchange import End, Purpose
+from corpus.exchange import AgentKind, End, Purpose
 from standin.scripts import mark
 
 _NAME = "client@example.test"  # git wants an author
@@ -22,6 +22,7 @@ class Scenario:
     purposes: tuple[Purpose, ...] = ("turn",)  # that have to be heard, no others
     turns: dict[int, int] = field(default_factory=dict)  # agent -> its requests, where nothing can change them
     broken: dict[End, int] = field(default_factory=dict)  # exchanges that end otherwise than complete
+    child_kind: AgentKind = "subagent"
     environment: dict[str, str] = field(default_factory=dict)
     arguments: tuple[str, ...] = ()
     then: tuple[str, ...] = ()  # prompts typed after resuming the session, each in a new process
@@ -36,6 +37,7 @@ SCENARIOS: dict[str, Scenario] = {
         environment={"CLAUDE_CODE_GATEWAY_HINT_HEADERS": "1"},
     ),
     "claude-nested-background": Scenario("claude", "relay", (None, 0, 1, 1)),
+    "claude-fork": Scenario("claude", "twin", (None, 0), turns={0: 3, 1: 3}),
     "claude-compaction": Scenario(
         *("claude", "loop", (None,), ("turn", "compaction")),
         turns={0: 6 + 1 + 3},
@@ -44,6 +46,9 @@ SCENARIOS: dict[str, Scenario] = {
     "claude-faults": Scenario(*("claude", "bumpy"), turns={0: 4}, broken={"upstream_reset": 2, "sse_error": 1}),
     "codex-loop": Scenario("codex", "rework", purposes=("prewarm", "turn"), turns={0: 5}),
     "codex-team": Scenario("codex", "team", (None, 0, 0), ("prewarm", "turn")),
+    "codex-fork": Scenario(
+        *("codex", "twin-team", (None, 0), ("prewarm", "turn")), turns={0: 4, 1: 3}, child_kind="fork"
+    ),
     "codex-nested": Scenario("codex", "deep", (None, 0, 1), ("prewarm", "turn"), turns={0: 3, 1: 3, 2: 3}),
     "codex-compaction": Scenario(
         *("codex", "flood", (None,), ("prewarm", "turn", "compaction")),

@@ -14,7 +14,7 @@ from standin.scripts import SCRIPTS, Say
 from tests.clients.chain import Recorded
 from tests.clients.leaks import SHORTEST, contents, find_words
 from tests.clients.scenarios import SCENARIOS, ends_of
-from tests.clients.words import key_pieces, learned_words, recorded_texts
+from tests.clients.words import key_pieces, learned_words, recorded_texts, unpacked_segments
 
 Record = Callable[[str], Recorded]
 WEAK = {"timing", "prefix"}
@@ -53,7 +53,7 @@ def test_all_requests_belong_to_one_session_and_to_the_right_agents(name: str, r
     for row in run.rows:
         parent = run.scenario.parents[agents.index(row["agent_id"])]
         assert row["parent_agent_id"] == (agents[parent] if parent else None)
-        assert row["agent_kind"] == ("subagent" if row["agent_id"] else "main")
+        assert row["agent_kind"] == (run.scenario.child_kind if row["agent_id"] else "main")
 
 
 @every_scenario
@@ -118,11 +118,19 @@ def test_requests_of_one_agent_share_all_of_their_earlier_prompt(name: str, reco
             assert run.session.requests[two].blocks.keep >= len(before)
 
 
+@pytest.mark.parametrize("name", ["claude-fork", "codex-fork"])
+def test_a_fork_begins_with_the_conversation_it_came_from(name: str, recorded: Record) -> None:
+    run = recorded(name)
+    (spawn,) = (edge for edge in run.session.edges if edge.kind == "spawn")
+    before, forked = run.prompts[spawn.src], run.prompts[spawn.dst]
+    assert forked[: len(before)] == before
+
+
 @every_scenario
 def test_the_session_is_drawn_with_all_its_agents(name: str, recorded: Record) -> None:
     run = recorded(name)
     lines = run.shown.splitlines()
-    drawn = [line for line in lines if re.match(r"\s*(└ )?(main|subagent \d+) ", line)]
+    drawn = [line for line in lines if re.match(r"\s*(└ )?(main|(subagent|fork) \d+) ", line)]
     assert len(drawn) == len(run.scenario.parents)
     assert len(lines) >= len(run.session.requests)
     assert (run.outputs / "report.html").stat().st_size > 10_000
@@ -154,7 +162,9 @@ def test_the_key_is_nowhere(name: str, recorded: Record) -> None:
     texts = recorded_texts(run.captures)
     sent = ("x-api-key", run.key) if run.scenario.client == "claude" else ("authorization", f"Bearer {run.key}")
     assert re.search(rf"'{sent[0]}', '<{len(sent[1])} bytes>'", texts, re.IGNORECASE), "it was sent, and only counted"
-    places = [*contents(run.captures), *contents(run.logs), *contents(run.outputs)]
+    segments = list(unpacked_segments(run.captures))
+    assert sum(len(data) for _, data in segments) > sum(row["request_bytes"] for row in run.rows)
+    places = [*segments, *contents(run.captures), *contents(run.logs), *contents(run.outputs)]
     places.append(("everything recorded", texts.encode()))
     assert find_words(key_pieces(run.key), places) == []
 

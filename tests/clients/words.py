@@ -3,14 +3,19 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from itertools import islice
 from pathlib import Path
 
+import zstandard
+
 from corpus.capture.reader import open_captures
+from corpus.capture.segment import WINDOW_LOG
 from wire.encoding import decode_body
 
 _NAMES = re.compile(r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}|\b(?:toolu|msg|call|req|fc|ctc|rs|resp)_\w{12,}")
 _SENTENCES = re.compile(r"[A-Z][a-z]+(?: [a-z]+){5,8}")
+_ZSTD_MAGIC = b"\x28\xb5\x2f\xfd"
 _EACH = 120  # of either kind; more would only take longer
 _KEY_PIECE = 12  # characters
 
@@ -24,6 +29,15 @@ def recorded_texts(captures: Path) -> str:
                 codings = [value for name, value in record.headers if name.lower() == "content-encoding"]
                 parts += [repr(record), decode_body(record.body, codings[0] if codings else None).decode()]
     return "\n".join(parts)
+
+
+def unpacked_segments(captures: Path) -> Iterator[tuple[str, bytes]]:
+    """Every compressed frame of the capture files as it was written, whatever it holds."""
+    for path in sorted(captures.glob("*.segment")):
+        data = path.read_bytes()
+        for start in (found.start() for found in re.finditer(re.escape(_ZSTD_MAGIC), data)):
+            unpacker = zstandard.ZstdDecompressor(max_window_size=1 << WINDOW_LOG).decompressobj()
+            yield f"{path.name} from byte {start}", unpacker.decompress(data[start:])
 
 
 def learned_words(texts: str) -> list[str]:
