@@ -9,10 +9,11 @@ from __future__ import annotations
 
 import threading
 from collections import deque
+from collections.abc import Callable
 from dataclasses import replace
 from typing import Final
 
-from corpus.exchange import RequestRecord
+from corpus.exchange import GapCause, RequestRecord
 from proxy.assembler import Record
 
 MAX_BACKLOG_BYTES: Final = 256 * 1024 * 1024
@@ -26,8 +27,9 @@ _CHUNK_BYTES: Final = 64
 class Backlog:
     """Many may `put`, one takes. `max_bytes` bounds bodies, an eighth more the rest."""
 
-    def __init__(self, max_bytes: int = MAX_BACKLOG_BYTES) -> None:
+    def __init__(self, max_bytes: int = MAX_BACKLOG_BYTES, note_gap: Callable[[GapCause], None] | None = None) -> None:
         self.dropped = 0  # records that lost their body, or were lost whole
+        self._note_gap = note_gap
         self._max_bytes = max_bytes
         self._hard_bytes = max_bytes + max_bytes // 8
         self._held_bytes = 0
@@ -43,6 +45,8 @@ class Backlog:
             lost = self._closed or self._held_bytes + _size(kept) > self._hard_bytes
             if lost or kept is not record:
                 self.dropped += 1
+                if self._note_gap:
+                    self._note_gap("backlog")
             if not lost:
                 self._held_bytes += _size(kept)
                 self._records.append(kept)
@@ -64,6 +68,11 @@ class Backlog:
         with self._changed:
             self._closed = True
             self._changed.notify_all()
+
+    @property
+    def held_bytes(self) -> int:
+        """Bodies and an estimate of the rest, waiting to be written."""
+        return self._held_bytes
 
     @property
     def drained(self) -> bool:

@@ -1,9 +1,9 @@
 """mitmproxy's hooks: where traffic is steered, and where it is listened to.
 
 Two duties, kept apart. Steering decides where a request goes, and is the only thing that touches a flow: the target,
-the Host header, and refusals of what is not relayed. Listening hands what was heard to `proxy.hearing`.
-Listening may fail in any way without traffic noticing: every entry is guarded, and a tee returns the bytes it was
-given, whatever happened in it.
+and the Host header; what may not pass was answered by the gate (`proxy.gate`). Listening hands what was heard to
+`proxy.hearing`. Listening may fail in any way without traffic noticing: every entry is guarded, and a tee returns the
+bytes it was given, whatever happened in it.
 
 A connection that is upgraded (WebSocket) becomes a plain TCP stream for mitmproxy, which relays it byte for byte; what
 was said on it is read from a copy (`proxy.turns`).
@@ -20,6 +20,8 @@ from mitmproxy.proxy import mode_specs, server_hooks
 
 from proxy.assembler import Chunk, RequestBody, RequestHead, ResponseHead
 from proxy.endings import unreached_by
+from proxy.forward import forward_upstream
+from proxy.gate import is_forward, verdict_of
 from proxy.hearing import Exchange, Hearing
 from proxy.redaction import is_private, stored_headers, stored_path
 from proxy.turns import Connection
@@ -29,9 +31,6 @@ from wire.api import api_of
 ANSWERED_HERE: Final = ""  # `upstream` of an exchange that the recorder answered itself
 
 _SWITCHED: Final = 101
-_REFUSALS: Final[dict[int, bytes]] = {
-    400: b"agentreel: send the path only; the upstream is configured, not named by the client\n",
-}
 _UPGRADE: Final = "upgrade"  # a handshake that leads to turns is told with them, and not on its own
 
 
@@ -52,17 +51,16 @@ class Hooks:
 
     def requestheaders(self, flow: http.HTTPFlow) -> None:
         client_path = flow.request.path
-        upstream = None if flow.error else self._steer(flow)
+        upstream = None if flow.error or flow.response else self._steer(flow)
         self.hearing.unreached.pop(flow.client_conn.id, None)
         where = upstream.url if upstream else ANSWERED_HERE
-        self.hearing.guarded(flow.id, lambda: self._hear_head(flow, client_path, where))
+        if verdict_of(flow).record:
+            self.hearing.guarded(flow.id, lambda: self._hear_head(flow, client_path, where))
 
-    def _steer(self, flow: http.HTTPFlow) -> Upstream | None:
+    def _steer(self, flow: http.HTTPFlow) -> Upstream:
         request = flow.request
-        refusal = _refusal(request)
-        if refusal is not None:
-            flow.response = http.Response.make(refusal, _REFUSALS[refusal], {"Content-Type": "text/plain"})
-            return None
+        if is_forward(flow.client_conn):
+            return forward_upstream(request)
         provider = provider_of(flow.client_conn)
         upstream = self._upstreams.choose(provider, request.headers)
         request.data.path = join_path(provider, upstream, request.data.path)
@@ -78,6 +76,7 @@ class Hooks:
         request = flow.request
         t_us = self.hearing.clock()
         keep = not is_private(path)
+        verdict = verdict_of(flow)
         head = RequestHead(
             exchange_id=self.hearing.new_id(t_us),
             t_us=t_us,
@@ -87,6 +86,8 @@ class Hooks:
             upstream=upstream,
             headers=stored_headers(request.headers.fields) if keep else (),
             keep_bodies=keep,
+            contributor=verdict.contributor,
+            mode=verdict.mode,
         )
         self.hearing.begin(flow.id, head, flow.client_conn.id)
 
@@ -181,7 +182,3 @@ def provider_of(client: connection.Client) -> Provider:
     mode = client.proxy_mode
     assert isinstance(mode, mode_specs.ReverseMode)
     return "anthropic" if mode.address[0].startswith("anthropic") else "openai"
-
-
-def _refusal(request: http.Request) -> int | None:
-    return 400 if request.authority else None  # absolute-form target

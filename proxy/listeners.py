@@ -2,8 +2,9 @@
 
 Only the addons that are needed: mitmproxy's core, its proxy server, the layer choice, TLS towards upstreams, refusal of
 HTTP/2 cleartext, refusal of clients from public addresses. No command, file or certificate of mitmproxy's own
-is created. Every listener is a reverse proxy for a placeholder host that doesn't exist, and each request is steered to
-its real upstream (`proxy.hooks`): a request that somehow was not steered goes nowhere.
+is created, but for the certificate authority of a forward proxy that was asked for. Every other listener is a reverse
+proxy for a placeholder host that doesn't exist, and each request is steered to its real upstream (`proxy.hooks`): a
+request that somehow was not steered goes nowhere. The sockets are ours, and so is TLS on them.
 
 mitmproxy keeps its master and options in module globals, so one process can run one set of listeners at a time. What is
 used of its internals (stopping client connections) is here and tested against the pinned version range.
@@ -12,35 +13,52 @@ used of its internals (stopping client connections) is here and tested against t
 from __future__ import annotations
 
 import asyncio
-import errno
 import logging
-from collections.abc import Callable
-from typing import Final
+import socket
+import ssl
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Final, Literal
 
-from mitmproxy import connection, http, options, tls
+from mitmproxy import certs, connection, http, options, tls
 from mitmproxy.addons import block, core, disable_h2c, next_layer, proxyserver, tlsconfig
 from mitmproxy.log import LegacyLogEvents
 from mitmproxy.master import Master
-from mitmproxy.proxy.mode_specs import ProxyMode, ReverseMode
+from mitmproxy.proxy.mode_servers import ServerInstance
+from mitmproxy.proxy.mode_specs import ProxyMode, RegularMode, ReverseMode
 
-from corpus.errors import InputError
+from proxy.forward import Forward
+from proxy.gate import Gate, is_forward
 from proxy.hooks import Hooks
 from proxy.upstreams import Provider
 
+Listener = Provider | Literal["forward"]
+
+CA_NAME: Final = "agentreel"  # of the forward proxy's authority: in the certificate and in its file names
+CA_KEY_BITS: Final = 2048
+
 _POLL_S: Final = 0.02  # while stopping only
+_BACKLOG: Final = 1024  # connections that wait to be accepted: many agents may start at once
 _CLOSE_S: Final = 5.0  # for the handlers of cancelled connections to come to an end
 
 _log = logging.getLogger(__name__)
 
 
 class UpstreamTls(tlsconfig.TlsConfig):
-    """TLS towards upstreams only: no certificate authority is made, and clients can't speak TLS to us."""
+    """TLS towards upstreams. Towards clients only inside a forward proxy's tunnels, where `ca_folder` is given."""
+
+    def __init__(self, ca_folder: Path | None) -> None:
+        super().__init__()
+        if ca_folder is not None:
+            ca_folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+            self.certstore = certs.CertStore.from_store(ca_folder, CA_NAME, CA_KEY_BITS)
 
     def configure(self, updated: set[str]) -> None:
         pass
 
     def tls_start_client(self, tls_start: tls.TlsData) -> None:
-        pass
+        if isinstance(tls_start.conn, connection.Client) and is_forward(tls_start.conn):
+            super().tls_start_client(tls_start)
 
     def request(self, flow: http.HTTPFlow) -> None:
         """No revocation list is served either: there is no authority that could have one."""
@@ -62,8 +80,6 @@ class ContentFreeLog(logging.Handler):
         logger.removeHandler(self)
 
     def emit(self, record: logging.LogRecord) -> None:
-        if record.name == proxyserver.__name__:
-            return  # a port that can't be had, which is told as an InputError
         reason = record.exc_info[0].__name__ if record.exc_info and record.exc_info[0] else record.levelname
         _log.warning("mitmproxy reported a problem: %s at %s:%d", reason, record.module, record.lineno)
 
@@ -71,7 +87,11 @@ class ContentFreeLog(logging.Handler):
 class Listeners:
     """Use `start` first, `stop` last, both in one running event loop."""
 
-    def __init__(self, hooks: Hooks, idle_limit_s: int) -> None:
+    def __init__(self, gate: Gate, forward: Forward, hooks: Hooks, idle_limit_s: int, ca_folder: Path | None) -> None:
+        self._gate = gate
+        self._forward = forward
+        self._ca_folder = ca_folder
+        self._accepting: list[asyncio.Server] = []
         self._hooks = hooks
         hooks.client_left = self._client_left
         self._idle_limit_s = idle_limit_s
@@ -80,23 +100,26 @@ class Listeners:
         self._master: Master
         self._running: asyncio.Task[None]
 
-    async def start(self, host: str, ports: dict[Provider, int]) -> dict[Provider, int]:
-        """The ports listened on, for 0 a free one. InputError when a port can't be had."""
+    async def start(self, sockets: Mapping[Listener, socket.socket], client_tls: ssl.SSLContext | None) -> None:
+        """Takes the bound sockets over; the forward proxy's never speaks TLS itself."""
         self._log.install()
         self._master = self._make_master()
         self._running = asyncio.ensure_future(self._master.run())
         await self._hooks.ready.wait()
-        modes = {provider: _mode(provider, host, port) for provider, port in ports.items()}
         try:
-            await self._server.servers.update(modes.values())
-            return {provider: self._port_of(mode, host) for provider, mode in modes.items()}
+            for listener, bound in sockets.items():
+                instance: ServerInstance[ProxyMode] = ServerInstance.make(_mode(listener), self._server)
+                tls_context = None if listener == "forward" else client_tls
+                self._accepting.append(
+                    await asyncio.start_server(instance.handle_stream, sock=bound, ssl=tls_context, backlog=_BACKLOG)
+                )
         except BaseException:
             await self._end()
             raise
 
     async def stop(self, grace_s: float, hurry: asyncio.Event) -> None:
         """Stop listening, wait for exchanges in flight up to `grace_s` or until `hurry`, end what is left."""
-        await self._server.servers.update([])
+        self._stop_accepting()
         await _wait_until(lambda: not self._hooks.hearing.open or hurry.is_set(), grace_s)
         self._hooks.hearing.stopping = True
         for handler in list(self._server.connections.values()):
@@ -114,20 +137,22 @@ class Listeners:
         master.addons.add(  # type: ignore[no-untyped-call]
             core.Core(),
             self._server,
+            self._forward,
             next_layer.NextLayer(),
-            UpstreamTls(),
+            UpstreamTls(self._ca_folder),
             disable_h2c.DisableH2C(),
             block.Block(),
+            self._gate,
             self._hooks,
         )
         master.options.update(  # type: ignore[no-untyped-call]
-            mode=[],  # the listeners are started below: two with port 0 count as a clash here
+            mode=[],  # the listeners are started below, on sockets of ours
             connection_strategy="lazy",  # else a refused upstream is a reset without a hook
             tcp_timeout=self._idle_limit_s,
             store_streamed_bodies=False,
             stream_large_bodies=None,
             body_size_limit=None,
-            keep_host_header=False,
+            keep_host_header=True,  # the gate checks what the client sent; steering replaces it
             validate_inbound_headers=True,
             websocket=False,  # it would unpack and repack every message, and say goodbye in its own words
             rawtcp=True,  # what a connection was upgraded to; nothing else gets here in reverse mode
@@ -143,29 +168,21 @@ class Listeners:
                 return not ended
         return True
 
-    def _port_of(self, mode: ProxyMode, host: str) -> int:
-        instance = self._server.servers[mode]
-        if instance.last_exception is not None:
-            raise _unusable(host, mode.custom_listen_port, instance.last_exception)
-        return int(instance.listen_addrs[0][1])
+    def _stop_accepting(self) -> None:
+        while self._accepting:
+            self._accepting.pop().close()
 
     async def _end(self) -> None:
-        await self._server.servers.update([])
+        self._stop_accepting()
         self._master.shutdown()  # type: ignore[no-untyped-call]
         await self._running
         self._log.uninstall()
 
 
-def _mode(provider: Provider, host: str, port: int) -> ReverseMode:
-    return ReverseMode.parse(f"reverse:http://{provider}.invalid:80@{host}:{port}")
-
-
-def _unusable(host: str, port: int | None, error: Exception) -> InputError:
-    number = error.errno if isinstance(error, OSError) else None
-    if number == errno.EADDRINUSE:
-        return InputError(f"port {port}", "is already in use", "choose another port, or 0 for any free one")
-    reason = errno.errorcode.get(number, "unknown") if number is not None else type(error).__name__
-    return InputError(f"{host}:{port}", f"cannot be listened on ({reason})", "choose another host or port")
+def _mode(listener: Listener) -> ProxyMode:
+    if listener == "forward":
+        return RegularMode.parse("regular")
+    return ReverseMode.parse(f"reverse:http://{listener}.invalid:80")
 
 
 async def _wait_until(done: Callable[[], bool], limit_s: float) -> None:

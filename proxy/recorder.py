@@ -1,4 +1,4 @@
-"""The recorder: listeners, backlog and scribe put together, started and stopped.
+"""The recorder as other rooms use it: started, asked, paused, stopped; in this process or in several workers.
 
 `run_recorder` blocks until SIGTERM or SIGINT; a second signal ends the grace for streams in flight. `start_recorder`
 runs the same in a thread, for a program that has something else to do. One recorder at a time in a process.
@@ -7,90 +7,80 @@ runs the same in a thread, for a program that has something else to do. One reco
 from __future__ import annotations
 
 import asyncio
-import ipaddress
-import secrets
+import contextlib
 import signal
+import socket
 import threading
-import time
 from collections.abc import Callable
 from concurrent.futures import Future
-from dataclasses import dataclass, field
-from itertools import count
-from pathlib import Path
-from typing import Final
+from dataclasses import dataclass
+from typing import Final, Protocol
 
-from corpus.capture.writer import CaptureWriter
-from corpus.errors import InputError
-from proxy.backlog import Backlog
-from proxy.hearing import Hearing
-from proxy.scribe import Fsync, Scribe
-from proxy.upstreams import (
-    ANTHROPIC_UPSTREAM,
-    BASE_PATH,
-    CHATGPT_UPSTREAM,
-    OPENAI_UPSTREAM,
-    Provider,
-    Upstreams,
-    parse_upstream,
-)
+from proxy.settings import Checked, RecordSettings, check_settings
+from proxy.sockets import bind, port_of, reserve
+from proxy.totals import RecordTotals, Snapshot, totals_of
+from proxy.upstreams import BASE_PATH
 
-# Clients wait up to 354 s for response headers, and models think for longer than that without a byte.
-IDLE_LIMIT_S: Final = 2 * 3600
+__all__ = [
+    "Listening",
+    "RecordSettings",
+    "RecordTotals",
+    "RunningRecorder",
+    "Snapshot",
+    "run_recorder",
+    "start_recorder",
+]
 
-_one_at_a_time = threading.Lock()
-
-
-@dataclass(frozen=True, slots=True)
-class RecordSettings:
-    captures: Path
-    host: str = "127.0.0.1"
-    anthropic_port: int = 8801  # 0: any free port
-    openai_port: int = 8802
-    anthropic_upstream: str = ANTHROPIC_UPSTREAM
-    openai_upstream: str = OPENAI_UPSTREAM
-    chatgpt_upstream: str = CHATGPT_UPSTREAM
-    fsync: Fsync = "interval"
-    grace_s: float = 10.0  # for streams in flight when stopping
-    idle_limit_s: int = IDLE_LIMIT_S  # of silence on a client connection before it is cut
+_LOOPBACK: Final = "127.0.0.1"  # where the forward proxy and the status page listen, whatever --host says
+_TICK_S: Final = 1.0
 
 
 @dataclass(frozen=True, slots=True)
 class Listening:
-    """The base URLs to give to clients."""
+    """The base URLs to give to clients, and what else is listened on."""
 
     anthropic_url: str
     openai_url: str
+    forward_url: str | None = None
+    status_url: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class RecordTotals:
-    """`dropped`: records that lost their body, or were lost, because the writer fell behind."""
+class _Crew(Protocol):
+    """What records: an engine here, or workers."""
 
-    requests: int = 0
-    responses: int = 0
-    request_bytes: int = 0
-    response_bytes: int = 0
-    dropped: int = 0
-    write_errors: int = 0
-    listen_errors: int = 0  # faults of ours while listening; the traffic went on
-    ends: dict[str, int] = field(default_factory=dict)
+    async def stop(self, hurry: asyncio.Event) -> None: ...
+    def pause(self, *, paused: bool) -> None: ...
+    def snapshot(self) -> Snapshot: ...
 
 
 class RunningRecorder:
     """A recorder in a thread of its own."""
 
-    def __init__(self, listening: Listening, stop: Callable[[], RecordTotals]) -> None:
+    def __init__(self, listening: Listening, crew: _Crew, stop: Callable[[], RecordTotals]) -> None:
+        self.listening = listening
         self.anthropic_url = listening.anthropic_url
         self.openai_url = listening.openai_url
+        self._crew = crew
         self._stop = stop
+
+    def pause(self, *, paused: bool) -> None:
+        self._crew.pause(paused=paused)
+
+    def snapshot(self) -> Snapshot:
+        return self._crew.snapshot()
 
     def stop(self) -> RecordTotals:
         """Ends cleanly; blocks until all is written."""
         return self._stop()
 
 
-def run_recorder(settings: RecordSettings, on_ready: Callable[[Listening], None]) -> RecordTotals:
-    """Needs the main thread. InputError for an unusable port, upstream or directory."""
+def run_recorder(
+    settings: RecordSettings,
+    on_ready: Callable[[Listening], None],
+    on_tick: Callable[[Snapshot], None] = lambda _snapshot: None,
+) -> RecordTotals:
+    """Needs the main thread. InputError for an unusable port, upstream, file or directory. `on_tick` is called once
+    a second. SIGUSR1 pauses recording and SIGUSR2 resumes it, while traffic goes on."""
 
     async def run() -> RecordTotals:
         stop, hurry = asyncio.Event(), asyncio.Event()
@@ -101,14 +91,20 @@ def run_recorder(settings: RecordSettings, on_ready: Callable[[Listening], None]
 
         for number in (signal.SIGTERM, signal.SIGINT):
             loop.add_signal_handler(number, heard_signal)
-        return await _record(settings, on_ready, stop, hurry)
+
+        def on_start(listening: Listening, crew: _Crew) -> None:
+            loop.add_signal_handler(signal.SIGUSR1, lambda: crew.pause(paused=True))
+            loop.add_signal_handler(signal.SIGUSR2, lambda: crew.pause(paused=False))
+            on_ready(listening)
+
+        return await _record(settings, on_start, on_tick, stop, hurry)
 
     return asyncio.run(run())
 
 
 def start_recorder(settings: RecordSettings) -> RunningRecorder:
     """Returns when it listens; errors as `run_recorder`. No signals are handled."""
-    ready: Future[tuple[Listening, Callable[[], None]]] = Future()
+    ready: Future[tuple[Listening, _Crew, Callable[[], None]]] = Future()
     totals: Future[RecordTotals] = Future()
 
     async def run() -> RecordTotals:
@@ -118,7 +114,10 @@ def start_recorder(settings: RecordSettings) -> RunningRecorder:
         def release() -> None:
             loop.call_soon_threadsafe(stop.set)
 
-        return await _record(settings, lambda heard: ready.set_result((heard, release)), stop, asyncio.Event())
+        def on_start(listening: Listening, crew: _Crew) -> None:
+            ready.set_result((listening, crew, release))
+
+        return await _record(settings, on_start, lambda _snapshot: None, stop, asyncio.Event())
 
     def work() -> None:
         try:
@@ -127,112 +126,91 @@ def start_recorder(settings: RecordSettings) -> RunningRecorder:
             (totals if ready.done() else ready).set_exception(error)
 
     threading.Thread(target=work, name="agentreel-recorder", daemon=True).start()
-    listening, release = ready.result()
+    listening, crew, release = ready.result()
 
     def stop() -> RecordTotals:
         if not totals.done():
             release()
         return totals.result()
 
-    return RunningRecorder(listening, stop)
+    return RunningRecorder(listening, crew, stop)
 
 
 async def _record(
     settings: RecordSettings,
-    on_ready: Callable[[Listening], None],
+    on_start: Callable[[Listening, _Crew], None],
+    on_tick: Callable[[Snapshot], None],
     stop: asyncio.Event,
     hurry: asyncio.Event,
 ) -> RecordTotals:
-    from proxy.hooks import Hooks  # mitmproxy takes most of a second to import
-    from proxy.listeners import Listeners
+    from proxy.status_server import StatusServer
 
-    upstreams = _upstreams(settings)
-    _require_loopback(settings.host)
-    _require_port(settings.anthropic_port, "--anthropic-port")
-    _require_port(settings.openai_port, "--openai-port")
-    if not _one_at_a_time.acquire(blocking=False):
-        raise RuntimeError("a recorder is already running in this process")
-    try:
-        clock = steady_clock()
-        backlog = Backlog()
-        hearing = Hearing(backlog.put, clock, exchange_ids(), settings.idle_limit_s * 1_000_000)
-        hooks = Hooks(upstreams, hearing)
-        scribe = Scribe(backlog, _open_captures(settings.captures), settings.fsync, clock)
-        listeners = Listeners(hooks, settings.idle_limit_s)
-        scribe.start()
+    checked = check_settings(settings)
+    with contextlib.ExitStack() as held:
+        sockets = _bind_all(settings, held)
+        ports = {name: port_of(bound) for name, bound in sockets.items()}
+        crew = await _start_crew(settings, checked, sockets)
         try:
-            ports = await listeners.start(
-                settings.host, {"anthropic": settings.anthropic_port, "openai": settings.openai_port}
-            )
+            status = StatusServer(crew.snapshot, lambda paused: crew.pause(paused=paused))
+            status_port = None
+            if settings.status_port is not None:
+                status_port = await status.start(bind(_LOOPBACK, settings.status_port))
             try:
-                on_ready(_listening(settings.host, ports))
-                await stop.wait()
+                on_start(_listening(settings, ports, status_port), crew)
+                await _wait(stop, lambda: on_tick(crew.snapshot()))
             finally:
-                await listeners.stop(settings.grace_s, hurry)
+                await status.stop()
         finally:
-            await asyncio.to_thread(scribe.finish)
-        return _totals(scribe, backlog, hearing.failures)
-    finally:
-        _one_at_a_time.release()
+            await crew.stop(hurry)
+        return totals_of(crew.snapshot())
 
 
-def steady_clock() -> Callable[[], int]:
-    """Unix microseconds that never step back: the wall clock's reading at the start, counted on monotonically."""
-    offset_ns = time.time_ns() - time.monotonic_ns()
-    return lambda: (offset_ns + time.monotonic_ns()) // 1000
+def _bind_all(settings: RecordSettings, held: contextlib.ExitStack) -> dict[str, socket.socket]:
+    wanted = {
+        "anthropic": (settings.host, settings.anthropic_port),
+        "openai": (settings.host, settings.openai_port),
+    }
+    if settings.forward_port is not None:
+        wanted["forward"] = (_LOOPBACK, settings.forward_port)
+    take = bind if settings.workers == 1 else reserve
+    return {name: held.enter_context(take(*place)) for name, place in wanted.items()}
 
 
-def exchange_ids() -> Callable[[int], str]:
-    """Ids that sort by time, unique over recorders: 14 hex digits of microseconds, 6 of this run, 6 of a counter."""
-    run, numbers = secrets.token_hex(3), count()
-    return lambda t_us: f"{t_us:014x}-{run}-{next(numbers) & 0xFFFFFF:06x}"
+async def _start_crew(settings: RecordSettings, checked: Checked, sockets: dict[str, socket.socket]) -> _Crew:
+    from proxy.engine import Engine, steady_clock  # mitmproxy takes most of a second to import
+    from proxy.listeners import UpstreamTls
+    from proxy.workers import Workers
 
-
-def _upstreams(settings: RecordSettings) -> Upstreams:
-    return Upstreams(
-        anthropic=parse_upstream(settings.anthropic_upstream, "--anthropic-upstream"),
-        openai=parse_upstream(settings.openai_upstream, "--openai-upstream"),
-        chatgpt=parse_upstream(settings.chatgpt_upstream, "--chatgpt-upstream"),
-    )
-
-
-def _require_loopback(host: str) -> None:
-    """There is no access control yet, so nobody else may reach the listeners."""
+    if settings.workers == 1:
+        engine = Engine(settings, checked, "w0")
+        await engine.start(sockets)  # type: ignore[arg-type]  # the names are listeners
+        return engine
+    UpstreamTls(checked.ca_folder)  # the authority is made once, before workers look for it
+    hosts = {"forward": _LOOPBACK}
+    ports = {name: (hosts.get(name, settings.host), port_of(bound)) for name, bound in sockets.items()}
+    workers = Workers(settings, ports, steady_clock())
     try:
-        is_loopback = host == "localhost" or ipaddress.ip_address(host).is_loopback
-    except ValueError:
-        is_loopback = False
-    if not is_loopback:
-        raise InputError("--host", f"{host!r} is reachable by others, who could use it unasked", "use 127.0.0.1")
+        await workers.start()
+    except BaseException:
+        await workers.stop(asyncio.Event())
+        raise
+    return workers
 
 
-def _require_port(port: int, option: str) -> None:
-    if not 0 <= port <= 65535:
-        raise InputError(option, f"{port} is no port", "give one from 1 to 65535, or 0 for any free one")
+async def _wait(stop: asyncio.Event, tick: Callable[[], None]) -> None:
+    while not stop.is_set():
+        with contextlib.suppress(TimeoutError):
+            await asyncio.wait_for(stop.wait(), _TICK_S)
+        tick()
 
 
-def _open_captures(path: Path) -> CaptureWriter:
-    try:
-        return CaptureWriter(path, "w0")
-    except OSError as error:
-        raise InputError(path, f"cannot be written ({error.strerror})", "choose another directory") from error
-
-
-def _listening(host: str, ports: dict[Provider, int]) -> Listening:
-    shown = f"[{host}]" if ":" in host else host
-    urls = {provider: f"http://{shown}:{port}{BASE_PATH[provider]}" for provider, port in ports.items()}
-    return Listening(urls["anthropic"], urls["openai"])
-
-
-def _totals(scribe: Scribe, backlog: Backlog, failures: int) -> RecordTotals:
-    counts = scribe.counts
-    return RecordTotals(
-        requests=counts["requests"],
-        responses=counts["responses"],
-        request_bytes=counts["request_bytes"],
-        response_bytes=counts["response_bytes"],
-        dropped=backlog.dropped,
-        write_errors=counts["write_errors"],
-        listen_errors=failures,
-        ends={key.removeprefix("end:"): number for key, number in sorted(counts.items()) if key.startswith("end:")},
+def _listening(settings: RecordSettings, ports: dict[str, int], status_port: int | None) -> Listening:
+    shown = f"[{settings.host}]" if ":" in settings.host else settings.host
+    scheme = "http" if settings.tls_cert is None else "https"
+    forward = ports.get("forward")
+    return Listening(
+        anthropic_url=f"{scheme}://{shown}:{ports['anthropic']}{BASE_PATH['anthropic']}",
+        openai_url=f"{scheme}://{shown}:{ports['openai']}{BASE_PATH['openai']}",
+        forward_url=None if forward is None else f"http://{_LOOPBACK}:{forward}",
+        status_url=None if status_port is None else f"http://{_LOOPBACK}:{status_port}",
     )

@@ -95,9 +95,8 @@ _SECRET_NAME: Final = re.compile(
 _SECRET_SHAPE: Final = re.compile(r"^(sk-|xox|gh[pousr]_|AKIA|ya29\.|AIza|eyJ|bearer\b)", re.IGNORECASE)
 
 # Paths of which only method, path and status are stored: sign-in, and the client's own telemetry.
-_PRIVATE_SEGMENTS: Final[frozenset[str]] = frozenset(
-    {"oauth", "oauth2", "login", "event_logging", "analytics-events", "metrics", "telemetry"}
-)
+_SIGN_IN: Final[frozenset[str]] = frozenset({"oauth", "oauth2", "login"})
+_TELEMETRY: Final[frozenset[str]] = frozenset({"event_logging", "analytics-events", "metrics", "telemetry"})
 
 
 def stored_headers(fields: Iterable[tuple[bytes, bytes]]) -> Headers:
@@ -115,8 +114,16 @@ def stored_path(target: str) -> str:
 
 def is_private(target: str) -> bool:
     """Whether nothing but method, path and status of this request may be stored."""
-    segments = target.partition("?")[0].lower().split("/")
-    return not _PRIVATE_SEGMENTS.isdisjoint(segments)
+    return not (_SIGN_IN | _TELEMETRY).isdisjoint(_segments(target))
+
+
+def is_telemetry(target: str) -> bool:
+    """Whether a request tells the client's maker about the client: of no use here, and passed by the forward proxy."""
+    return not _TELEMETRY.isdisjoint(_segments(target))
+
+
+def _segments(target: str) -> list[str]:
+    return target.partition("?")[0].lower().split("/")
 
 
 def _is_stored(name: str) -> bool:

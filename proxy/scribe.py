@@ -1,7 +1,8 @@
 """The writer's thread: takes records from the backlog, finds out what they are, and writes them.
 
 All parsing, compressing and file work happens here and not in the event loop, so it costs traffic no latency. Nothing
-that goes wrong here stops it: a record that can't be written is counted and the next one is tried.
+that goes wrong here stops it: a record that can't be written is counted and the next one is tried. What is missing is
+written down as a gap as soon as writing works again.
 """
 
 from __future__ import annotations
@@ -12,10 +13,12 @@ from collections import Counter
 from collections.abc import Callable
 from typing import Final, Literal, Protocol
 
-from corpus.exchange import RequestRecord, ResponseRecord
+from corpus.exchange import GapRecord, RequestRecord, ResponseRecord
 from proxy.annotator import Annotator
 from proxy.assembler import Record
 from proxy.backlog import Backlog
+from proxy.gaps import Gaps
+from proxy.tally import Tally
 
 Fsync = Literal["interval", "always", "never"]
 
@@ -29,6 +32,7 @@ class Pen(Protocol):
 
     def write_request(self, record: RequestRecord, /) -> None: ...
     def write_response(self, session_id: str | None, record: ResponseRecord, /) -> None: ...
+    def write_gap(self, record: GapRecord, /) -> None: ...
     def sync(self) -> None: ...
     def release_idle(self, now_us: int, /) -> None: ...
     def close(self) -> None: ...
@@ -37,8 +41,12 @@ class Pen(Protocol):
 class Scribe:
     """`pen` is used by the thread alone once `start` was called. The counts are final after `finish`."""
 
-    def __init__(self, backlog: Backlog, pen: Pen, fsync: Fsync, clock: Callable[[], int]) -> None:
+    def __init__(
+        self, backlog: Backlog, pen: Pen, fsync: Fsync, clock: Callable[[], int], gaps: Gaps | None = None
+    ) -> None:
         self.counts: Counter[str] = Counter()
+        self.tally = Tally()
+        self._gaps = gaps or Gaps()
         self._backlog = backlog
         self._pen = pen
         self._fsync = fsync
@@ -60,18 +68,21 @@ class Scribe:
         while not self._backlog.drained:
             record = self._backlog.take(timeout_s=1.0)
             if record is not None:
-                self._attempt(lambda record=record: self._write(record))  # type: ignore[misc]
+                self._attempt(lambda record=record: self._write(record), loses_record=True)  # type: ignore[misc]
             self._keep()
+        self._write_gaps()
         self._attempt(self._pen.close)
 
     def _write(self, record: Record) -> None:
         if isinstance(record, RequestRecord):
             request = self._annotator.annotate_request(record)
             self._pen.write_request(request)
+            self.tally.heard_request(request)
             self.counts.update(requests=1, request_bytes=len(request.body))
         else:
             session_id, response = self._annotator.annotate_response(record)
             self._pen.write_response(session_id, response)
+            self.tally.heard_response(session_id, response)
             self.counts.update(responses=1, response_bytes=len(response.body))
             self.counts[f"end:{response.end}"] += 1
         self._unsynced = True
@@ -84,6 +95,7 @@ class Scribe:
         if now_us - self._t_kept_us < SYNC_INTERVAL_US:
             return
         self._t_kept_us = now_us
+        self._write_gaps()
         if self._fsync == "interval" and self._unsynced:
             self._attempt(self._sync)
         self._attempt(lambda: self._pen.release_idle(now_us))
@@ -92,11 +104,24 @@ class Scribe:
         self._pen.sync()
         self._unsynced = False
 
-    def _attempt(self, work: Callable[[], None]) -> None:
+    def _write_gaps(self) -> None:
+        gaps = self._gaps.take()
+        while gaps:
+            try:
+                self._pen.write_gap(gaps[0])
+            except Exception:  # noqa: BLE001 - the disk is still full; these are kept for later
+                self._gaps.give_back(gaps)
+                return
+            self._unsynced = True
+            gaps.pop(0)
+
+    def _attempt(self, work: Callable[[], None], *, loses_record: bool = False) -> None:
         try:
             work()
         except Exception as error:  # noqa: BLE001 - a full disk or a bug here must never reach the traffic
             self.counts["write_errors"] += 1
+            if loses_record:
+                self._gaps.note("disk" if isinstance(error, OSError) else "fault", self._clock())
             # The message may hold content; its type and errno do not.
             _log.warning("a record or a file could not be written: %s %s", type(error).__name__, _errno(error))
 

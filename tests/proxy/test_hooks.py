@@ -24,14 +24,14 @@ def test_request_and_response_arrive_as_sent(recording: Recording) -> None:
     )
     recording.upstream.answer = answer_with(answer)
     head = (
-        b"POST /v1//messages%2Fx?beta=true&a=%20b HTTP/1.1\r\nZeta: 1\r\nHost: HOST\r\naccept: */*\r\nX-Twice: one\r\n"
-        b"x-TWICE: two\r\nAuthorization: Bearer dummy\r\nContent-Length: 13"
+        b"POST /v1//messages%2Fx?beta=true&a=%20b HTTP/1.1\r\nZeta: 1\r\nHost: localhost\r\naccept: */*\r\n"
+        b"X-Twice: one\r\nx-TWICE: two\r\nAuthorization: Bearer dummy\r\nContent-Length: 13"
     )
     with Client(recording.url) as client:
         client.send(head + b"\r\n\r\n" + b'{"model":"m"}')
         response = b"".join(client.response())
     heard = recording.upstream.next_request()
-    assert heard.head == head.replace(b"HOST", f"127.0.0.1:{recording.upstream.port}".encode())
+    assert heard.head == head.replace(b"localhost", f"127.0.0.1:{recording.upstream.port}".encode())
     assert heard.body == b'{"model":"m"}'
     assert response == answer
 
@@ -107,7 +107,7 @@ def test_client_that_leaves_mid_stream_is_a_client_abort(recording: Recording) -
 
 def test_client_that_leaves_before_its_request_is_whole_is_recorded(recording: Recording) -> None:
     with Client(recording.url) as client:
-        client.send(b"POST /v1/messages HTTP/1.1\r\nHost: x\r\nContent-Length: 100\r\n\r\nhalf")
+        client.send(b"POST /v1/messages HTTP/1.1\r\nHost: localhost\r\nContent-Length: 100\r\n\r\nhalf")
         client.socket.shutdown(socket.SHUT_WR)
         client.read_all()
     exchange = recording.only_exchange()
@@ -160,7 +160,7 @@ def assert_closed(connection: socket.socket) -> None:
 def test_responses_without_a_body_are_recorded(recording: Recording) -> None:
     recording.upstream.answer = answer_with(b"HTTP/1.1 204 No Content\r\nrequest-id: r1\r\n\r\n")
     with Client(recording.url) as client:
-        client.send(b"HEAD /api/hello HTTP/1.1\r\nHost: x\r\n\r\n")
+        client.send(b"HEAD /api/hello HTTP/1.1\r\nHost: localhost\r\n\r\n")
         client.read_until(b"\r\n\r\n")
     exchange = recording.only_exchange()
     assert exchange.response is not None

@@ -8,14 +8,12 @@ import logging
 import signal
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 import pytest
 
 from corpus.capture.reader import open_captures
 from corpus.errors import InputError
-from proxy.recorder import exchange_ids, steady_clock
 from tests.proxy.conftest import Record, Recording
 from tests.proxy.loopback import (
     EVENT,
@@ -164,18 +162,3 @@ def test_one_recorder_at_a_time(recording: Recording, record: Record) -> None:
         record()
     recording.stop()
     record().stop()
-
-
-def test_exchange_ids_sort_by_time_and_never_repeat() -> None:
-    first, second = exchange_ids(), exchange_ids()
-    ids = [first(1), first(1), second(1), first(2), first(10**15)]
-    assert len(set(ids)) == len(ids)
-    assert sorted(ids)[-2:] == ids[-2:]
-    assert ids[0] < ids[1]
-
-
-def test_clock_tells_unix_time_and_never_steps_back(monkeypatch: pytest.MonkeyPatch) -> None:
-    clock = steady_clock()
-    assert abs(clock() - time.time_ns() // 1000) < 60_000_000
-    monkeypatch.setattr(time, "time_ns", lambda: 0)
-    assert clock() > 1_500_000_000_000_000

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import pytest
 
-from corpus.exchange import Identity, RequestRecord, ResponseRecord
+from corpus.exchange import GapRecord, Identity, RequestRecord, ResponseRecord
 from proxy.backlog import Backlog
 from proxy.scribe import Fsync, Scribe
 
@@ -34,6 +34,9 @@ class Notes:
 
     def write_response(self, session_id: str | None, record: ResponseRecord, /) -> None:
         self._note(f"response {record.exchange_id}")
+
+    def write_gap(self, record: GapRecord, /) -> None:
+        self._note(f"gap {record.cause} {record.count}")
 
     def sync(self) -> None:
         self._note("sync")
@@ -82,6 +85,20 @@ def test_interval_does_not_sync_twice_in_a_second() -> None:
     pen = Notes()
     write(pen, *(replace(REQUEST, exchange_id=f"e{number}") for number in range(10)), fsync="interval", step_us=300_000)
     assert pen.calls.count("sync") <= 3
+
+
+def test_what_could_not_be_written_is_a_gap_once_writing_works_again() -> None:
+    pen = Notes(full_at=("request e1",))
+    write(pen, REQUEST, RESPONSE)
+    assert pen.calls == ["request e1", "response e1", "gap disk 1", "close"]
+
+
+def test_a_gap_that_cannot_be_written_is_kept_and_grows() -> None:
+    pen = Notes(full_at=("request e1", "response e1", "gap disk 1"))
+    write(pen, REQUEST, RESPONSE, step_us=2_000_000)
+    gaps = [call for call in pen.calls if call.startswith("gap")]
+    assert gaps == ["gap disk 1", "gap disk 2", "gap disk 2"][: len(gaps)]
+    assert gaps[-1] == "gap disk 2"
 
 
 def test_full_disk_is_counted_and_writing_goes_on() -> None:

@@ -21,7 +21,7 @@ DEFLATE = b"Sec-WebSocket-Extensions: permessage-deflate\r\n"
 
 
 def upgrade(*headers: tuple[str, str], path: str = "/v1/responses") -> bytes:
-    lines = [f"GET {path} HTTP/1.1", "Host: x", "Connection: Upgrade", "Upgrade: websocket"]
+    lines = [f"GET {path} HTTP/1.1", "Host: localhost", "Connection: Upgrade", "Upgrade: websocket"]
     lines += ["Sec-WebSocket-Version: 13", "Sec-WebSocket-Key: AAAAAAAAAAAAAAAAAAAAAA=="]
     lines += [f"{name}: {value}" for name, value in headers]
     return "\r\n".join([*lines, "", ""]).encode()
