@@ -1,4 +1,4 @@
-"""Payloads that are no text here: identified by digest and size, never kept.
+"""Payloads that are no text here: identified by digest and size.
 
 Only these are hashed. Base64 is hashed as sent, without decoding it: clients repeat it byte for byte.
 """
@@ -24,8 +24,8 @@ def sealed(payload: str, message: int, role: str, *, name: str, call_id: str | N
 
 
 def binary(kind: PartKind, base64: str, message: int, role: str, *, call_id: str | None = None) -> Part:
-    size = len(base64) * 3 // 4 - base64[-2:].count("=")
-    return Part(kind, "", message, role, call_id=call_id, opaque_bytes=max(size, 0), digest=digest(base64))
+    size = max(len(base64) * 3 // 4 - base64[-2:].count("="), 0)
+    return Part(kind, "", message, role, call_id=call_id, opaque_bytes=size, digest=digest(base64), payload=base64)
 
 
 def referenced(kind: PartKind, reference: object, message: int, role: str, *, call_id: str | None = None) -> Part:

@@ -44,6 +44,7 @@ class Part:
     opaque_bytes: int = 0  # images and documents: bytes once decoded (0: a reference); sealed text: bytes as sent
     deferred: bool = False  # a tool definition that is only loaded on demand
     digest: str = field(default="", repr=False)  # hex BLAKE2b-128 of the payload as sent; "" for text
+    payload: str = field(default="", repr=False, compare=False)  # base64 of an image or document that was sent whole
 
 
 @dataclass(frozen=True, slots=True)

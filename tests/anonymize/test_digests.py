@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from anonymize.digests import BlockChains
+from anonymize.digests import BlockChains, block_numbers
 
 Tokens = NDArray[np.uint32]
 SIZE = 4
@@ -28,8 +28,14 @@ class Feeder:
         self.handles: dict[tuple[int, ...], int] = {}
 
     def blocks(self, segments: list[list[int]], model: str = "m") -> list[int]:
-        numbered = [(self.handles.setdefault(tuple(one), len(self.handles)), array(one)) for one in segments]
-        return self.chain.blocks(model, numbered)
+        handles = [self.handles.setdefault(tuple(one), len(self.handles)) for one in segments]
+        places = self.chain.known(model, handles)
+        for number in range(len(places) - 1, len(handles)):
+            places.append(self.chain.grow(places[-1], handles[number], "user", array(segments[number])))
+        assert places[-1].total == sum(map(len, segments))
+        assert [place.cut for place in places[1:]] == [("user", len(one)) for one in segments]
+        numbers: list[int] = block_numbers(places).tolist()
+        return numbers
 
 
 def array(tokens: list[int]) -> Tokens:
@@ -91,11 +97,13 @@ def test_the_same_block_behind_another_prefix_has_another_number() -> None:
 
 
 def test_known_segments_are_counted_from_the_front() -> None:
-    chain = chains()
-    chain.blocks("m", [(0, array([1])), (1, array([2]))])
-    assert chain.known_segments("m", [0, 1, 2]) == 2
-    assert chain.known_segments("m", [1, 0]) == 0
-    assert chain.known_segments("other", [0, 1]) == 0
+    feeder = Feeder(chains())
+    feeder.blocks([[1], [2]])
+    assert [len(feeder.chain.known(model, handles)) - 1 for model, handles in (("m", [0, 1, 2]), ("m", [1, 0]))] == [
+        2,
+        0,
+    ]
+    assert len(feeder.chain.known("other", [0, 1])) == 1
 
 
 def test_a_short_key_is_refused() -> None:

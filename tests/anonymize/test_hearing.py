@@ -1,0 +1,55 @@
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+
+from anonymize.hearing import Hearing
+from corpus.exchange import Exchange, Identity
+from tests.anonymize.exchanges import claude_answer, claude_body, exchange, user
+
+HELLO = claude_answer({"type": "text", "text": "hello there"})
+
+
+def bare(one: Exchange) -> Exchange:
+    response = None if one.response is None else replace(one.response, body=b"")
+    return Exchange(replace(one.request, body=b""), response)
+
+
+def test_heads_without_bodies_decide_what_is_a_candidate() -> None:
+    good, probe = exchange(1, claude_body([user("hi")]), HELLO), exchange(2, b"", b"", path="/api/hello", method="HEAD")
+    hearing = Hearing([bare(good), bare(probe)], keep_aux=False)
+    assert [one.exchange for one in hearing.requests([good, probe])] == [good]
+    assert hearing.rejected == {"not_generating": 1}
+
+
+def test_bodies_are_read_one_at_a_time() -> None:
+    exchanges = [exchange(at, claude_body([user("hi")]), HELLO) for at in range(4)]
+    asked: list[int] = []
+
+    def loaded() -> Iterator[Exchange]:
+        for number, one in enumerate(exchanges):
+            asked.append(number)
+            yield one
+
+    heard = Hearing(map(bare, exchanges), keep_aux=False).requests(loaded())
+    next(heard)
+    assert len(asked) <= 2  # one more to see that the moment is over
+
+
+def test_requests_of_one_moment_are_ordered_by_agent_and_arrival() -> None:
+    child = Identity(session_id="s", agent_id="a", purpose="turn")
+    one = exchange(1, claude_body([user("a")]), HELLO, identity=child, exchange_id="a")
+    two = exchange(1, claude_body([user("b")]), HELLO, exchange_id="b")
+    three = exchange(1, claude_body([user("c")]), HELLO, exchange_id="c")
+    hearing = Hearing([one, two, three], keep_aux=False)
+    found = [(heard.exchange.request.exchange_id, heard.position) for heard in hearing.requests([one, two, three])]
+    assert found == [("b", 1), ("c", 2), ("a", 0)]
+
+
+def test_a_count_that_the_providers_tools_added_to_is_no_count_of_the_prompt() -> None:
+    page = {"type": "web_search_tool_result", "tool_use_id": "t", "content": []}
+    events = claude_answer({"type": "text", "text": "x"})
+    events[1:1] = [{"type": "content_block_start", "index": 7, "content_block": page}]
+    plain, searched = exchange(1, claude_body([user("hi")]), HELLO), exchange(2, claude_body([user("hi")]), events)
+    hearing = Hearing([plain, searched], keep_aux=True)
+    assert [one.counted_tokens for one in hearing.requests([plain, searched])] == [5, None]
