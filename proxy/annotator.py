@@ -1,4 +1,4 @@
-"""What the records mean: who asked, what for, whether it is a retry, what the provider counted.
+"""What the records mean: who asked, what for, whether it is a retry, what it goes on from, what the provider counted.
 
 Runs in the writer's thread, one record after the other, and keeps what a response needs to know of its request. A body
 that cannot be read is no error here: the identity then rests on the headers, and usage is unknown.
@@ -8,21 +8,30 @@ from __future__ import annotations
 
 import logging
 from collections import OrderedDict
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Final
+from typing import Any, Final
 
-from corpus.exchange import Headers, RequestRecord, ResponseRecord
-from proxy.identity import identify
-from proxy.retries import Retries, content_key, ended_badly, is_comparable
-from wire.answer import read_answer
+from corpus.exchange import Headers, Identity, RequestRecord, ResponseRecord
+from proxy.chains import Chain, Chains
+from proxy.heard import gather
+from proxy.identity import identify_heard
+from proxy.installations import Installations
+from proxy.retries import Key, Retries, content_key, ended_badly, is_comparable
+from wire.answer import read_answer, read_messages
 from wire.api import Api
 from wire.encoding import decode_body
 from wire.errors import WireError
-from wire.facts import peek_request
+from wire.facts import RequestFacts, facts_of
+from wire.jsonbody import parse_object
 from wire.shapes import Answer
+from wire.sse import split_sse
+from wire.turns import output_items, response_id
 
 # Exchanges whose response may still come; far more than one process can hold open.
 OPEN_EXCHANGES: Final = 65536
+
+_RESPONSES: Final[frozenset[Api]] = frozenset({"openai-responses", "openai-responses-ws"})
 
 _log = logging.getLogger(__name__)
 
@@ -31,30 +40,38 @@ _log = logging.getLogger(__name__)
 class _Asked:
     session_id: str | None
     api: Api
+    is_turn: bool = False  # on a WebSocket
+    chain: Chain | None = None
 
 
 class Annotator:
     def __init__(self) -> None:
         self._asked: OrderedDict[str, _Asked] = OrderedDict()
         self._retries = Retries()
+        self._chains = Chains()
+        self._installations = Installations()
 
     def annotate_request(self, record: RequestRecord) -> RequestRecord:
         body = _decoded(record.body, record.headers) if record.api != "other" else b""
-        identity = identify(record, body, peek_request(record.api, body))
+        parsed = _parsed(body)
+        identity = self._identity(record, body, facts_of(parsed) if parsed is not None else RequestFacts())
+        chain = self._chain(record.api, parsed)
         retry_of = None
         if is_comparable(record):
-            key = content_key(record.api, identity.session_id, body or record.body)
+            key = _key(record, identity.session_id, body, parsed, chain)
             retry_of = self._retries.heard_request(record.exchange_id, key)
-        self._asked[record.exchange_id] = _Asked(identity.session_id, record.api)
+        is_turn = record.api == "openai-responses-ws" and bool(record.body)
+        self._asked[record.exchange_id] = _Asked(identity.session_id, record.api, is_turn, chain)
         while len(self._asked) > OPEN_EXCHANGES:
             self._asked.popitem(last=False)
-        return replace(record, identity=identity, retry_of=retry_of)
+        previous = self._chains.previous(parsed) if is_turn and parsed is not None else None
+        return replace(record, identity=identity, retry_of=retry_of, previous=previous)
 
     def annotate_response(self, record: ResponseRecord) -> tuple[str | None, ResponseRecord]:
         """Also the session of its request, which decides where it is stored."""
         asked = self._asked.pop(record.exchange_id, _Asked(None, "other"))
-        answer = _answer(asked.api, record)
-        is_broken = answer.error is not None and record.end == "complete" and _is_success(record)
+        answer = _answer(asked, record)
+        is_broken = answer.error is not None and record.end == "complete" and (asked.is_turn or _is_success(record))
         response = replace(
             record,
             usage=answer.usage,
@@ -62,8 +79,50 @@ class Annotator:
             error=record.error or ("the stream carried an error event" if is_broken else None),
         )
         cut_short = _is_success(record) and bool(answer.parts) and not answer.complete
-        self._retries.heard_response(record.exchange_id, failed=ended_badly(response) or cut_short)
+        failed = ended_badly(response) or cut_short
+        also = self._follow(asked, record, failed=failed) if asked.chain else ()
+        self._retries.heard_response(record.exchange_id, failed=failed, also=also)
         return asked.session_id, response
+
+    def _identity(self, record: RequestRecord, body: bytes, facts: RequestFacts) -> Identity:
+        heard = gather(record, body, facts)
+        return self._installations.attach(heard, identify_heard(heard), record.t_request_us)
+
+    def _chain(self, api: Api, parsed: dict[str, Any] | None) -> Chain | None:
+        try:
+            return self._chains.asked(parsed) if parsed is not None and api in _RESPONSES else None
+        except WireError:
+            return None
+
+    def _follow(self, asked: _Asked, record: ResponseRecord, *, failed: bool) -> Sequence[Key]:
+        """Remembers what a later turn may go on from; of a failure, the other prompt that may repeat it."""
+        assert asked.chain is not None
+        if not failed and not asked.is_turn:
+            return ()
+        try:
+            messages = record.messages if asked.is_turn else _events(record)
+            chain = asked.chain.then(output_items(messages))
+            name = response_id(messages)
+        except WireError:
+            return ()
+        if asked.is_turn and name is not None:
+            self._chains.answered(name, record.exchange_id, chain)
+        return ((asked.session_id, chain.digest),) if failed else ()
+
+
+def _parsed(body: bytes) -> dict[str, Any] | None:
+    try:
+        return parse_object(body) if body else None
+    except WireError:
+        return None
+
+
+def _key(
+    record: RequestRecord, session_id: str | None, body: bytes, parsed: dict[str, Any] | None, chain: Chain | None
+) -> Key:
+    if chain is not None:
+        return session_id, chain.digest
+    return content_key(session_id, body or record.body, parsed if record.api == "anthropic-messages" else None)
 
 
 def _header(headers: Headers, name: str) -> str | None:
@@ -82,7 +141,13 @@ def _decoded(body: bytes, headers: Headers) -> bytes:
         return b""
 
 
-def _answer(api: Api, record: ResponseRecord) -> Answer:
-    if api == "other" or not record.body:
+def _events(record: ResponseRecord) -> list[bytes]:
+    return [event.data for event in split_sse(_decoded(record.body, record.headers))]
+
+
+def _answer(asked: _Asked, record: ResponseRecord) -> Answer:
+    if asked.api == "other" or not record.body:
         return Answer()
-    return read_answer(api, _decoded(record.body, record.headers), _header(record.headers, "content-type"))
+    if asked.is_turn:
+        return read_messages(record.messages)
+    return read_answer(asked.api, _decoded(record.body, record.headers), _header(record.headers, "content-type"))

@@ -64,7 +64,8 @@ def _said(heard: Heard, name: str) -> str:
 PURPOSES: Final[tuple[tuple[Purpose, Callable[[Heard], bool]], ...]] = (
     ("count_tokens", lambda heard: heard.path.partition("?")[0].endswith("/count_tokens")),
     ("prewarm", lambda heard: heard.turn("request_kind") == "prewarm"),
-    ("probe", lambda heard: heard.method == "HEAD" or heard.api == "openai-responses-ws"),
+    ("prewarm", lambda heard: not heard.facts.generates),
+    ("probe", lambda heard: heard.method == "HEAD" or (heard.api == "openai-responses-ws" and not heard.body)),
     ("other", lambda heard: heard.api == "other"),
     # Codex says so.
     ("compaction", lambda heard: heard.turn("request_kind") == "compaction" or _said(heard, "label") == "compact"),
@@ -101,7 +102,10 @@ KINDS: Final[tuple[tuple[AgentKind, Callable[[Heard, Purpose], bool]], ...]] = (
 
 def identify(record: RequestRecord, body: bytes, facts: RequestFacts) -> Identity:
     """`body`: decoded, b"" when unreadable or absent; the record's own identity is not looked at."""
-    heard = gather(record, body, facts)
+    return identify_heard(gather(record, body, facts))
+
+
+def identify_heard(heard: Heard) -> Identity:
     session_id = heard.first(SOURCES["session_id"])
     agent_id = _unless_main(heard.first(SOURCES["agent_id"]), session_id)
     purpose = next(purpose for purpose, holds in PURPOSES if holds(heard))
@@ -119,7 +123,7 @@ def identify(record: RequestRecord, body: bytes, facts: RequestFacts) -> Identit
         harness=heard.harness,
         harness_version=heard.version,
         model=heard.first(SOURCES["model"]),
-        stream=facts.stream,
+        stream=heard.facts.stream,
     )
 
 

@@ -1,70 +1,58 @@
 """Which request repeats one that failed: same session, same content, and the earlier attempt ended badly.
 
-Clients repeat a failed request and never say so, byte for byte but for two habits, so those parts are left out of the
-comparison: the key order of Codex's `client_metadata` is random, and Claude Code may ask again without streaming and
-for a shorter answer (after an error event in the middle of a stream, or a 404). Memory is bounded: the oldest failures
-go.
+Clients repeat a failed request and never say so, byte for byte but for three habits. Claude Code may ask again without
+streaming and for a shorter answer (after an error event in the middle of a stream, or a 404), so those fields are left
+out. Codex sends its `client_metadata` in any order, goes on from an earlier turn over a WebSocket but asks in full
+after a reconnect, and puts the items that a broken answer had finished behind its input: its prompts are compared, as
+told by `proxy.chains`. Memory is bounded: the oldest failures go.
 """
 
 from __future__ import annotations
 
 import hashlib
 from collections import OrderedDict
-from typing import Final
-
-import orjson
+from collections.abc import Iterable
+from typing import Any, Final
 
 from corpus.exchange import RequestRecord, ResponseRecord
-from wire.api import Api
+from wire.jsonbody import write_json
 
 # Failures remembered. A client gives up after at most 30 attempts within minutes.
 REMEMBERED: Final = 4096
 
-_NOT_CONTENT: Final[dict[Api, tuple[str, ...]]] = {
-    "openai-responses": ("client_metadata",),
-    "openai-responses-ws": ("client_metadata",),
-    "anthropic-messages": ("stream", "max_tokens"),
-}
+_NOT_CONTENT: Final = ("stream", "max_tokens")  # of Claude Code's
 
-_Key = tuple[str | None, bytes]
+Key = tuple[str | None, bytes]
 
 
-def content_key(api: Api, session_id: str | None, body: bytes) -> _Key:
-    """`body` decoded. The digest lives in this process only."""
-    if leave_out := _NOT_CONTENT.get(api):
-        body = _without(body, leave_out)
+def content_key(session_id: str | None, body: bytes, messages_request: dict[str, Any] | None = None) -> Key:
+    """`body` decoded; `messages_request`: the same parsed, for Anthropic's API. The digest stays in this process."""
+    if messages_request is not None:
+        content = {name: value for name, value in messages_request.items() if name not in _NOT_CONTENT}
+        body = write_json(content).encode("utf-8", "surrogatepass")
     return session_id, hashlib.blake2b(body, digest_size=16).digest()
-
-
-def _without(body: bytes, names: tuple[str, ...]) -> bytes:
-    try:
-        parsed = orjson.loads(body)
-    except orjson.JSONDecodeError:
-        return body
-    if not isinstance(parsed, dict) or not parsed.keys() & set(names):
-        return body
-    return orjson.dumps({name: value for name, value in parsed.items() if name not in names})
 
 
 class Retries:
     def __init__(self, remembered: int = REMEMBERED) -> None:
         self._remembered = remembered
-        self._open: OrderedDict[str, _Key] = OrderedDict()  # exchange id -> key, while it has not ended
-        self._failed: OrderedDict[_Key, str] = OrderedDict()  # key -> the latest attempt that failed
+        self._open: OrderedDict[str, Key] = OrderedDict()  # exchange id -> key, while it has not ended
+        self._failed: OrderedDict[Key, str] = OrderedDict()  # key -> the latest attempt that failed
 
-    def heard_request(self, exchange_id: str, key: _Key) -> str | None:
+    def heard_request(self, exchange_id: str, key: Key) -> str | None:
         """The exchange this one repeats."""
         self._open[exchange_id] = key
         _trim(self._open, self._remembered)
         return self._failed.get(key)
 
-    def heard_response(self, exchange_id: str, *, failed: bool) -> None:
+    def heard_response(self, exchange_id: str, *, failed: bool, also: Iterable[Key] = ()) -> None:
+        """`also`: further keys by which a failed attempt may be repeated."""
         key = self._open.pop(exchange_id, None)
         if key is None:
             return
         self._failed.pop(key, None)
         if failed:
-            self._failed[key] = exchange_id
+            self._failed |= dict.fromkeys((key, *also), exchange_id)
             _trim(self._failed, self._remembered)
 
 

@@ -23,8 +23,13 @@ _DONE: Final = b"[DONE]"  # closes a stream of chat completion chunks
 
 
 def read_answer(api: Api, body: bytes, content_type: str | None) -> Answer:
-    """Read a decoded body. `content_type` may be missing or wrong: a body that opens an object is JSON."""
+    """Read a decoded body. `content_type` may be missing or wrong: a body that opens an object is JSON.
+
+    The body of a WebSocket turn is its messages, a line feed after each.
+    """
     try:
+        if api == "openai-responses-ws":
+            return read_messages(body.split(b"\n"))
         if body[:64].lstrip().startswith(b"{"):
             return _read_json(api, parse_object(body))
         if content_type is None or "event-stream" in content_type.lower():
@@ -34,6 +39,11 @@ def read_answer(api: Api, body: bytes, content_type: str | None) -> Answer:
     return Answer()
 
 
+def read_messages(messages: Iterable[bytes]) -> Answer:
+    """The messages of a turn on a Responses WebSocket, which are the events that a stream would have."""
+    return _read_stream("openai-responses", [SseEvent("message", message) for message in messages if message.strip()])
+
+
 def _read_json(api: Api, value: dict[str, Any]) -> Answer:
     error = _error_of(value)
     if error is not None and "choices" not in value and "output" not in value:
@@ -41,7 +51,7 @@ def _read_json(api: Api, value: dict[str, Any]) -> Answer:
     match api:
         case "anthropic-messages":
             return answer_anthropic.read_message(value)
-        case "openai-responses" | "openai-responses-ws":
+        case "openai-responses":
             return answer_openai.read_response(value, error=error)
         case "openai-chat":
             return answer_chat.read_completion(value, error=error)
@@ -54,7 +64,7 @@ def _read_stream(api: Api, stream: list[SseEvent]) -> Answer:
     match api:
         case "anthropic-messages":
             return answer_anthropic.read_events(events, error)
-        case "openai-responses" | "openai-responses-ws":
+        case "openai-responses":
             return answer_openai.read_events(events, error)
         case "openai-chat":
             done = any(event.data.strip() == _DONE for event in stream)

@@ -38,6 +38,7 @@ class RequestFacts:
     client_metadata: dict[str, str] = field(default_factory=dict)  # Codex
     metadata_user_id: str | None = None  # Claude Code: JSON in a string
     system_texts_head: str = ""  # first characters of the system texts, without Claude Code's billing line
+    generates: bool = True  # False: a Responses request that only readies the connection
 
 
 def peek_request(api: Api, body: bytes) -> RequestFacts:
@@ -45,7 +46,14 @@ def peek_request(api: Api, body: bytes) -> RequestFacts:
     if api == "other":
         return RequestFacts()
     try:
-        request = parse_object(body)
+        return facts_of(parse_object(body))
+    except WireError:
+        return RequestFacts()
+
+
+def facts_of(request: dict[str, Any]) -> RequestFacts:
+    """Facts of a parsed body."""
+    try:
         names, tools = _tools(request)
     except WireError:
         return RequestFacts()
@@ -63,6 +71,7 @@ def peek_request(api: Api, body: bytes) -> RequestFacts:
         client_metadata={key: value for key, value in client_metadata.items() if isinstance(value, str)},
         metadata_user_id=string(metadata.get("user_id")),
         system_texts_head=_system_head(request),
+        generates=request.get("generate") is not False,
     )
 
 

@@ -38,6 +38,11 @@ def read_parts(body: dict[str, Any]) -> list[Part]:
     return parts
 
 
+def fixed_parts(body: dict[str, Any]) -> list[Part]:
+    """Parts that no item holds: the tools and instructions of the request itself."""
+    return tool_parts(body.get("tools")) + prose(string(body.get("instructions")) or "", SYSTEM_MESSAGE, "system")
+
+
 def input_items(body: dict[str, Any]) -> list[Item]:
     """The input as items; a plain string is one user message."""
     given = body.get("input")

@@ -5,7 +5,7 @@ from typing import Any
 import orjson
 import pytest
 
-from wire.answer import Answer, read_answer
+from wire.answer import Answer, read_answer, read_messages
 from wire.payload import sealed
 from wire.shapes import Part
 from wire.sse import format_sse, split_sse
@@ -63,7 +63,13 @@ def read(shapes: list[dict[str, Any]]) -> Answer:
 
 def test_stream_is_assembled_from_its_finished_items() -> None:
     assert read(events()) == WHOLE
-    assert read_answer("openai-responses-ws", streamed(events()), None) == WHOLE
+
+
+def test_messages_of_a_websocket_turn_give_the_same_answer() -> None:
+    body = b"".join(orjson.dumps(event) + b"\n" for event in events())
+    assert read_answer("openai-responses-ws", body, None) == WHOLE
+    spread = [orjson.dumps(event, option=orjson.OPT_INDENT_2) for event in events()]
+    assert read_messages(spread) == WHOLE
 
 
 def test_whole_json_response_gives_the_same_answer() -> None:
