@@ -48,8 +48,8 @@ def _item(block: Block, names: Names, number: int) -> dict[str, Any]:
 
 
 def usage(counted: Counted, output: list[dict[str, Any]]) -> dict[str, Any]:
-    reasoning = sum(len(item["encrypted_content"]) // 6 for item in output if item["type"] == "reasoning")
-    said = reasoning + sum(text_tokens(_said(item)) for item in output)
+    reasoning, summary = (_sealed_tokens(output, kind) for kind in ("reasoning", "compaction"))
+    said = reasoning + summary + sum(text_tokens(_said(item)) for item in output)
     return {
         "input_tokens": counted.input_tokens,
         "input_tokens_details": {"cached_tokens": counted.cached_tokens},
@@ -57,6 +57,11 @@ def usage(counted: Counted, output: list[dict[str, Any]]) -> dict[str, Any]:
         "output_tokens_details": {"reasoning_tokens": reasoning},
         "total_tokens": counted.input_tokens + max(1, said),
     }
+
+
+def _sealed_tokens(output: list[dict[str, Any]], kind: str) -> int:
+    """Ciphertext in base64 is about half as long again as the text in it."""
+    return sum(len(item["encrypted_content"]) // 6 for item in output if item["type"] == kind)
 
 
 def whole(

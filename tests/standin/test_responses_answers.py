@@ -62,6 +62,7 @@ def test_totals_add_up() -> None:
 def test_a_compaction_is_one_opaque_item() -> None:
     (item,) = output_items([Compaction(400)], NAMES)
     assert (item["type"], len(item["encrypted_content"])) == ("compaction", 400)
+    assert usage(Counted(1000, 640, "d"), [item])["output_tokens"] == 400 // 6
 
 
 def test_a_failed_event_is_read_as_an_error() -> None:
