@@ -7,14 +7,22 @@ from pathlib import Path
 import pytest
 
 from agentreel.source import read_source
+from corpus.card import Card
 from corpus.run import Run
 from corpus.session import Session
+from corpus.tables import write_corpus
 from tests.engines.cache_truth import order_may_cost, truths
 from tests.engines.conftest import Say
 from tests.engines.replays import replay, sentence
+from tests.replay.rehearsal import Asked, edge, session_of
 
 TRACE = Path(__file__).resolve().parents[2].parent / "shared" / "traces" / "weka" / "trace_0277.json"
 TRACE_CONTEXT = 32_768  # tokens; what a CPU prefills in a second
+# Six prompts that share 6,400 to 25,600 tokens of one prefix and then go on alone for 640, in blocks.
+SIBLINGS = tuple(
+    (*range(2, 2 + shared), *range(1000 + 10 * number, 1010 + 10 * number))
+    for number, shared in enumerate((400, 400, 300, 400, 100, 200))
+)
 
 
 def assert_exact(run: Run) -> None:
@@ -91,16 +99,26 @@ def test_steady_run_with_warmup_and_recycled_sessions_stays_exact(
     say(f"{sentence('vLLM, steady', run)}; {run.summary['warmup_requests']} to warm up; {counts}")
 
 
-def test_siblings_sent_at_once_compute_their_common_prefix_once(
-    empty_vllm: str, corpus: Path, tmp_path: Path, say: Say
-) -> None:
-    """Holds for every request: no block of a play is computed twice, though most siblings start while it is."""
-    run = replay(corpus, empty_vllm, tmp_path / "run", "--warmup", "none", "--concurrency", "7", "--speedup", "1000")
-    sessions = list(read_source(str(corpus)))
-    assert any(truth.is_ambiguous for truth in truths(run.requests, sessions))
+def test_cold_siblings_sent_at_once_compute_their_common_prefix_once(empty_vllm: str, tmp_path: Path, say: Say) -> None:
+    """Prompts are computed in chunks of 8,192 tokens: the others start while the first one is being computed."""
+    session = session_of(
+        [
+            Asked(0, 1, (1,), input_tokens=65),
+            *(Asked(2, 9, blocks, 64 * len(blocks) + 7, agent=n + 1) for n, blocks in enumerate(SIBLINGS)),
+        ],
+        [edge(0, n + 1, 1, kind="spawn") for n in range(len(SIBLINGS))],
+    )
+    corpus = tmp_path / "corpus"
+    write_corpus(corpus, [session], Card("a test of agentreel"))
+    run = replay(corpus, empty_vllm, tmp_path / "run", "--warmup", "none", "--speedup", "1000")
     assert_exact(run)
-    counts = assert_cached_as_predicted(run, sessions)
-    say(f"{sentence('vLLM, all sessions at once', run)}; {counts}")
+    found = truths(run.requests, [session])
+    assert sum(truth.is_ambiguous for truth in found) >= len(SIBLINGS) - 1
+    counts = assert_cached_as_predicted(run, [session])
+    distinct = len({block for blocks in SIBLINGS for block in blocks})
+    cached = sum(truth.row.cached_tokens or 0 for truth in found)
+    assert cached == 64 * (sum(map(len, SIBLINGS)) - distinct)
+    say(f"{sentence('vLLM, cold siblings', run)}; {counts}")
 
 
 def test_chat_endpoint_works_and_tells_what_its_template_adds(
