@@ -10,6 +10,7 @@ from dataclasses import replace
 
 from corpus.session import Edge, EdgeKind, Session
 from dagbuild.asides import aside_edges
+from dagbuild.beside import beside_edges
 from dagbuild.children import child_edges
 from dagbuild.evidence import stronger
 from dagbuild.sequence import sequence_edges
@@ -23,7 +24,8 @@ def link_session(session: Session) -> Session:
     two requests, with the strongest evidence found for it.
     """
     streams = split_streams(session)
-    edges = merge_edges([*sequence_edges(streams), *child_edges(streams), *aside_edges(streams)])
+    rules = (sequence_edges, child_edges, beside_edges, aside_edges)
+    edges = merge_edges(edge for rule in rules for edge in rule(streams))
     assert all(edge.src < edge.dst and edge.delay_us >= 0 for edge in edges)
     return replace(session, edges=edges)
 

@@ -14,7 +14,7 @@ from dagbuild.streams import Streams
 
 def sequence_edges(streams: Streams) -> Iterator[Edge]:
     attempts = first_attempts(streams.session.requests)
-    for requests in streams.by_agent.values():
+    for requests in (*streams.by_agent.values(), *(stream.requests for stream in streams.beside)):
         yield from _chain(streams, requests, attempts)
 
 
@@ -42,15 +42,15 @@ def _chain(streams: Streams, requests: Sequence[Request], attempts: Sequence[int
         for src in heard + overlapped:
             again = attempts[src.request] == attempts[dst.request]
             retried |= again
-            yield streams.link(src, dst, "retry" if again else "sequence", "id" if again else _evidence(streams, dst))
+            yield streams.link(
+                src, dst, "retry" if again else "sequence", "id" if again else _evidence(streams, src, dst)
+            )
         if not retried and (edge := retry_edge(streams, dst)):
             yield edge
         unheard = [*(src for src in unheard if src not in heard), dst]
 
 
-def _evidence(streams: Streams, dst: Request) -> Evidence:
+def _evidence(streams: Streams, src: Request, dst: Request) -> Evidence:
     if streams.session.source_format == "capture":
         return "id"
-    base = dst.blocks.base
-    grows = base >= 0 and dst.blocks.keep > 0 and streams.session.requests[base].agent == dst.agent
-    return "prefix" if grows else "timing"
+    return "prefix" if streams.prefixes.shared(src.request, dst.request) else "timing"

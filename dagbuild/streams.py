@@ -1,4 +1,11 @@
-"""A session as streams: per agent the requests of its conversation in order of start, and the asides apart.
+"""A session as streams: per agent its own conversation in order of start, others beside it, and the asides apart.
+
+    stream     under an agent's id ...
+    own        its conversation
+    fork       one that begins with a prompt of it
+    worker     one of three or more forks off the same step that ran beside each other
+    found      one that shares nothing with it
+    one_off    a single request of an imported trace that looks like a call beside the conversation (`one_offs`)
 
 Every rule of this room only ever links a request to one with a larger number (requests are numbered by start), which is
 why no graph built here can have a cycle.
@@ -11,16 +18,23 @@ from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import Final
+from dataclasses import dataclass, field
+from typing import Final, Literal
 
 from corpus.graph import end_us
 from corpus.purpose import PARTS, Part
 from corpus.session import Agent, Edge, EdgeKind, Evidence, Request, Session
+from dagbuild.chains import Chain, split_chains
+from dagbuild.fan_out import WORKERS, overlapping
+from dagbuild.one_offs import looks_like_one_off
+from dagbuild.prefixes import Prefixes
 
 # Sources whose clock is coarser than a request's duration: an overlap of up to one tick is rounding, not concurrency
 # (kv-cache-tester files state whole seconds).
 _TICK_US: Final[dict[str | None, int]] = {"kv-cache-tester": 1_000_000}
+
+
+StreamKind = Literal["own", "fork", "worker", "found", "one_off"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,11 +45,23 @@ class Aside:
 
 
 @dataclass(frozen=True, slots=True)
+class Stream:
+    """A conversation beside the agent's own. `fork_of`: the request whose prompt it begins with."""
+
+    agent: int
+    kind: StreamKind
+    requests: list[Request]
+    fork_of: int | None
+
+
+@dataclass(frozen=True, slots=True)
 class Streams:
     session: Session
-    by_agent: dict[int, list[Request]]  # only requests that are steps of a conversation
+    by_agent: dict[int, list[Request]]  # steps of the agent's own conversation
+    beside: list[Stream]
     asides: list[Aside]
     tick_us: int
+    prefixes: Prefixes = field(repr=False)
 
     def parent(self, agent: int) -> int:
         """The agent that a child reports to; main where the source does not say."""
@@ -55,16 +81,54 @@ class Streams:
 
 
 def split_streams(session: Session) -> Streams:
-    by_agent: dict[int, list[Request]] = {agent.agent: [] for agent in session.agents}
+    steps: dict[int, list[Request]] = {agent.agent: [] for agent in session.agents}
     asides = []
     for request in session.requests:
         agent = session.agents[request.agent]
         part = _part(request, agent)
         if part == "stream":
-            by_agent[request.agent].append(request)
+            steps[request.agent].append(request)
         else:
             asides.append(Aside(request, _served(agent), returns=part == "returns"))
-    return Streams(session, by_agent, asides, _TICK_US.get(session.source_dialect, 0))
+    heard, tick_us = session.source_format == "capture", _TICK_US.get(session.source_dialect, 0)
+    prefixes = Prefixes(session.requests)
+    chains = {a: split_chains(found, prefixes, heard=heard, tick_us=tick_us) for a, found in steps.items()}
+    beside = [stream for agent, found in chains.items() for stream in _beside(agent, found, heard=heard)]
+    own = {agent: found[0].requests for agent, found in chains.items()}
+    return Streams(session, own, beside, asides, tick_us, prefixes)
+
+
+def _beside(agent: int, chains: Sequence[Chain], *, heard: bool) -> list[Stream]:
+    own, *others = chains
+    forks: dict[int, list[Chain]] = {}
+    for chain in others:
+        if chain.fork_of is not None:
+            forks.setdefault(chain.fork_of.request, []).append(chain)
+    runs = [run for siblings in forks.values() for run in overlapping(map(_span, siblings))]
+    workers = [chain for run in runs if len(run) >= WORKERS for chain in run]
+    return [
+        Stream(
+            agent=agent,
+            kind="one_off" if not heard and _is_one_off(chain, own) else "worker" if chain in workers else _kind(chain),
+            requests=chain.requests,
+            fork_of=None if chain.fork_of is None else chain.fork_of.request,
+        )
+        for chain in others
+    ]
+
+
+def _is_one_off(chain: Chain, own: Chain) -> bool:
+    only, peak = chain.requests[0], max(step.input_tokens for step in own.requests)
+    models = {step.model for step in own.requests}
+    return len(chain.requests) == 1 and (only.model not in models or looks_like_one_off(only, peak))
+
+
+def _kind(chain: Chain) -> StreamKind:
+    return "found" if chain.fork_of is None else "fork"
+
+
+def _span(chain: Chain) -> tuple[float, float, Chain]:
+    return chain.requests[0].t_start_us, max(map(end_us, chain.requests)), chain
 
 
 def last_ended(requests: Sequence[Request], before: Request) -> Request | None:

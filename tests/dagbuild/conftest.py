@@ -1,4 +1,7 @@
-"""Small sessions for the tests: requests given as (agent, start s, end s), everything else plain."""
+"""Small sessions for the tests: requests given as (agent, start s, end s), everything else plain.
+
+Prompts have no blocks unless lists are given, so that nothing but agents and times speaks.
+"""
 
 from __future__ import annotations
 
@@ -7,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from corpus.blocks import encode_blocks
 from corpus.exchange import AgentKind, Purpose
 from corpus.session import Agent, Blocks, Request, Session, ToolCall
 
@@ -35,7 +39,7 @@ def _request(number: int, step: Step, **changed: Any) -> Request:
         "input_tokens": 64,
         "output_tokens": 1,
         "usage": None,
-        "blocks": Blocks(-1, 0, (1,), (1,)),
+        "blocks": Blocks(-1, 0, (), ()),
         "segments": None,
     }
     return Request(**plain | changed)
@@ -53,8 +57,11 @@ def make_session() -> Callable[..., Session]:
         kinds: dict[int, AgentKind] | None = None,
         purposes: dict[int, Purpose] | None = None,
         retries: dict[int, int] | None = None,
+        lists: Sequence[Sequence[int]] | None = None,
         weka: bool = False,
+        **changed: Any,
     ) -> Session:
+        blocks = encode_blocks(lists) if lists is not None else [Blocks(-1, 0, (), ())] * len(steps)
         agents = range(max(agent for agent, _, _ in steps) + 1)
         return Session(
             session=0,
@@ -68,7 +75,14 @@ def make_session() -> Callable[..., Session]:
                 Agent(a, (parents or {}).get(a), (kinds or {}).get(a, "subagent" if a else "main")) for a in agents
             ),
             requests=tuple(
-                _request(n, step, purpose=(purposes or {}).get(n, "turn"), retry_of=(retries or {}).get(n))
+                _request(
+                    n,
+                    step,
+                    purpose=(purposes or {}).get(n, "turn"),
+                    retry_of=(retries or {}).get(n),
+                    blocks=blocks[n],
+                    **changed,
+                )
                 for n, step in enumerate(steps)
             ),
             tool_calls=tuple(calls),

@@ -1,9 +1,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
 
-from corpus.session import Blocks, Edge, Session
+from corpus.session import Edge, Session
 from dagbuild.link import link_session
 
 Make = Callable[..., Session]
@@ -47,9 +46,8 @@ def test_unknown_end_counts_as_the_start(make_session: Make) -> None:
 
 
 def test_import_whose_prompt_grows_in_its_own_stream_is_linked_by_prefix(make_session: Make) -> None:
-    session = make_session([(0, 0, 1), (0, 2, 3)], weka=True)
-    grown = replace(session.requests[1], blocks=Blocks(0, 1, (2,), (3,)))
-    edges = link_session(replace(session, requests=(session.requests[0], grown))).edges
+    session = make_session([(0, 0, 1), (0, 2, 3)], lists=[[1], [1, 2, 3, 4]], weka=True)
+    edges = link_session(session).edges
     assert edges == (Edge(0, 1, "sequence", S, "end", "prefix"),)
 
 

@@ -5,7 +5,7 @@ import pytest
 from dagbuild.agentx.chains import Chain
 from dagbuild.agentx.entries import Call
 from dagbuild.agentx.graph import build_graph
-from dagbuild.agentx.workers import is_one_off, is_reduction, worker_names
+from dagbuild.agentx.workers import is_one_off, worker_names
 from tests.dagbuild.agentx.traces import EDGE_CASES, session
 
 
@@ -20,28 +20,14 @@ MAIN = [made(400_000)]
     ("calls", "one_off"),
     [
         ([made(39_999)], True),  # below a tenth of main's peak
-        ([made(40_000)], False),
+        ([made(40_000, 5000)], False),
+        ([made(80_001, 3999)], True),  # a reduction
         ([made(90_000, model=1)], True),
         ([made(100), made(100)], False),
     ],
 )
-def test_one_offs_are_single_and_small_or_on_another_model(calls: list[Call], one_off: bool) -> None:
+def test_one_offs_are_single_and_small_or_reducing_or_on_another_model(calls: list[Call], one_off: bool) -> None:
     assert is_one_off(calls, MAIN) is one_off
-
-
-@pytest.mark.parametrize(
-    ("one", "reduction"),
-    [
-        (made(80_001, 4000 - 1), True),
-        (made(80_000, 4000), False),
-        (made(20_000, 1000), False),  # exactly twenty times
-        (made(20_001, 1000), True),
-        (made(16_383, 10), False),
-        (made(90_000, 0), False),
-    ],
-)
-def test_reductions_make_little_of_much(one: Call, reduction: bool) -> None:
-    assert is_reduction([one]) is reduction
 
 
 @pytest.mark.parametrize(
