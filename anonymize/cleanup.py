@@ -17,7 +17,6 @@ from corpus.exchange import Exchange, Purpose
 from wire.api import Api
 
 Reason = Literal[
-    "websocket",
     "not_generating",
     "title",
     "side_question",
@@ -27,13 +26,16 @@ Reason = Literal[
     "no_answer",
     "error",
     "unparsable",
+    "history_missing",
     "over_max_input_tokens",
     "poison_session",
 ]
 
 REJECTIONS: Final[frozenset[str]] = frozenset(get_args(Reason))
 
-_GENERATING: Final[frozenset[Api]] = frozenset({"anthropic-messages", "openai-responses", "openai-chat"})
+_GENERATING: Final[frozenset[Api]] = frozenset(
+    {"anthropic-messages", "openai-responses", "openai-responses-ws", "openai-chat"}
+)
 _NOT_GENERATING: Final[frozenset[Purpose]] = frozenset({"count_tokens", "probe", "prewarm"})
 # Auxiliary requests that are left out unless asked for: nobody waits for the first three, and the security monitors
 # (Claude Code's auto mode, Codex's guardian) say more about the user's settings than about the work. Searches, page
@@ -71,7 +73,6 @@ def _has_no_answer(exchange: Exchange) -> bool:
 
 
 _ALWAYS: Final = (
-    _Rule("websocket", lambda exchange, _: exchange.request.api == "openai-responses-ws"),
     _Rule("not_generating", lambda exchange, _: exchange.request.api not in _GENERATING),
     _Rule("not_generating", lambda exchange, _: exchange.request.identity.purpose in _NOT_GENERATING),
 )

@@ -2,7 +2,8 @@
 
 Clean-up, the agents' numbers and their names need to know the whole session, but no bodies; prompts need bodies, but
 only one at a time. So a session is heard twice: first its heads, then each exchange with its bodies, which are let go
-before the next. That bounds memory by one exchange, whatever the length of the session.
+before the next. That bounds memory by one exchange, whatever the length of the session. Turns on a WebSocket build on
+each other, so of these what was said is kept, once.
 """
 
 from __future__ import annotations
@@ -15,7 +16,8 @@ from typing import Final
 
 from anonymize.cleanup import reason_to_reject, repeated_attempts
 from corpus.exchange import Exchange, Headers, Identity
-from wire.answer import read_answer
+from corpus.turns import HistoryMissingError, Turns, is_turn
+from wire.answer import read_answer, read_messages
 from wire.encoding import decode_body
 from wire.errors import WireError
 from wire.prompt import read_prompt
@@ -71,23 +73,29 @@ class Hearing:
 
     def requests(self, exchanges: Iterable[Exchange]) -> Iterator[Heard]:
         """The session again, by time and with bodies; sorted by (start, agent, arrival). Others count in `rejected`."""
+        turns = Turns()
         for _, moment in groupby(exchanges, key=lambda one: one.request.t_request_us):
-            for exchange in sorted((one for one in moment if self._is_candidate(one)), key=self._order):
-                heard = self._read(exchange)
+            for exchange in sorted(moment, key=self._order):
+                heard = self._read(exchange, turns)
                 if heard is not None:
                     yield heard
 
-    def _is_candidate(self, exchange: Exchange) -> bool:
-        return exchange.request.exchange_id in self._positions
-
     def _order(self, exchange: Exchange) -> tuple[int, int]:
-        return self._agents[exchange.request.identity.agent_id], self._positions[exchange.request.exchange_id]
+        """Exchanges that clean-up left out come first: a turn may go on from one."""
+        position = self._positions.get(exchange.request.exchange_id)
+        return (-1, -1) if position is None else (self._agents[exchange.request.identity.agent_id], position)
 
-    def _read(self, exchange: Exchange) -> Heard | None:
+    def _read(self, exchange: Exchange, turns: Turns) -> Heard | None:
+        is_candidate = exchange.request.exchange_id in self._positions
+        if not is_candidate and not is_turn(exchange):
+            return None
         try:
-            prompt, answer = _read_bodies(exchange)
-        except WireError:
-            self.rejected["unparsable"] += 1
+            prompt, answer = _read_bodies(exchange, turns)
+        except WireError as error:
+            if is_candidate:
+                self.rejected["history_missing" if isinstance(error, HistoryMissingError) else "unparsable"] += 1
+            return None
+        if not is_candidate:
             return None
         if not answer.parts and not answer.complete:
             self.rejected["error" if answer.error else "no_answer"] += 1
@@ -95,15 +103,15 @@ class Hearing:
         return Heard(exchange, self._positions[exchange.request.exchange_id], prompt, answer)
 
 
-def _read_bodies(exchange: Exchange) -> tuple[Prompt, Answer]:
+def _read_bodies(exchange: Exchange, turns: Turns) -> tuple[Prompt, Answer]:
     heard, response = exchange.request, exchange.response
-    assert response is not None
-    body = decode_body(heard.body, _header(heard.headers, "content-encoding"))
+    prompt = read_prompt(heard.api, turns.whole_body(exchange))
+    if response is None:
+        return prompt, Answer()
+    if is_turn(exchange):
+        return prompt, read_messages(response.messages)
     answered = decode_body(response.body, _header(response.headers, "content-encoding"))
-    return (
-        read_prompt(heard.api, body),
-        read_answer(heard.api, answered, _header(response.headers, "content-type")),
-    )
+    return prompt, read_answer(heard.api, answered, _header(response.headers, "content-type"))
 
 
 def _header(headers: Headers, name: str) -> str | None:

@@ -47,9 +47,14 @@ def test_what_generates_nothing_stays_out_even_with_aux(purpose: Purpose) -> Non
     assert reason(with_purpose(purpose), keep_aux=True) == "not_generating"
 
 
-def test_other_traffic_and_websockets_stay_out() -> None:
+def test_other_traffic_and_handshakes_stay_out() -> None:
     assert reason(exchange(1, b"", b"", path="/api/hello", method="HEAD")) == "not_generating"
-    assert reason(exchange(1, b"{}", b"x", path="/v1/responses", method="GET")) == "websocket"
+    shaken = Identity(session_id="s", purpose="probe")
+    assert reason(exchange(1, b"", b"x", path="/v1/responses", method="GET", identity=shaken)) == "not_generating"
+
+
+def test_turns_on_a_websocket_are_kept() -> None:
+    assert reason(exchange(1, b"{}", b"x", path="/v1/responses", method="GET")) is None
 
 
 def test_failures_are_told_apart() -> None:

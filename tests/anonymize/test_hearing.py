@@ -5,7 +5,18 @@ from dataclasses import replace
 
 from anonymize.hearing import Hearing
 from corpus.exchange import Exchange, Identity
-from tests.anonymize.exchanges import claude_answer, claude_body, exchange, user
+from tests.anonymize.exchanges import (
+    CAPTURES,
+    anonymize,
+    by_session,
+    claude_answer,
+    claude_body,
+    codex_capture,
+    exchange,
+    needs_captures,
+    user,
+)
+from tests.anonymize.websockets import over_websocket
 
 HELLO = claude_answer({"type": "text", "text": "hello there"})
 
@@ -53,3 +64,32 @@ def test_a_count_that_the_providers_tools_added_to_is_no_count_of_the_prompt() -
     plain, searched = exchange(1, claude_body([user("hi")]), HELLO), exchange(2, claude_body([user("hi")]), events)
     hearing = Hearing([plain, searched], keep_aux=True)
     assert [one.counted_tokens for one in hearing.requests([plain, searched])] == [5, None]
+
+
+def test_a_conversation_over_websocket_becomes_the_session_it_would_be_over_http() -> None:
+    needs_captures()
+    turns = incremental = 0
+    for path in sorted((CAPTURES / "codex").glob("*.jsonl")):
+        for posted in by_session(codex_capture(path.stem)):
+            told = over_websocket(posted)
+            over_http, over_ws = anonymize(posted, keep_aux=True), anonymize(told, keep_aux=True)
+            assert over_ws.rejected == over_http.rejected, path.stem
+            incremental += sum(one.request.previous is not None for one in told)
+            if over_http.session is None or over_ws.session is None:
+                assert over_http.session is over_ws.session
+                continue
+            turns += len(over_ws.session.requests)
+            same = tuple(replace(one, api="openai-responses") for one in over_ws.session.requests)
+            assert {one.api for one in over_ws.session.requests} == {"openai-responses-ws"}
+            assert replace(over_ws.session, requests=same) == over_http.session, path.stem
+    assert turns > 100
+    assert incremental > 60
+
+
+def test_a_turn_whose_beginning_was_not_recorded_is_counted() -> None:
+    needs_captures()
+    first, second, *rest = over_websocket(codex_capture("http_loop"))
+    assert second.request.previous == first.request.exchange_id
+    done = anonymize([second, *rest])
+    assert done.session is None
+    assert done.rejected == {"history_missing": 1 + len(rest)}
