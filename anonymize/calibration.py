@@ -6,7 +6,7 @@ length once given stays, so nothing is ever padded twice or in another place: pr
 prompt that a provider puts in front is a segment of its own, of one size for all requests of a model with, or
 without, tools.
 
-A model without a fit takes its provider's, and without that the local count.
+A model without a fit takes its provider's, and without that the local count. A fit names public models only.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from typing import Final, Literal
 
 import numpy as np
 
-from anonymize.features import FEATURES, TEXT_ROLES, Terms, Vector, prompt_terms, weigh
+from anonymize.features import FEATURES, TEXT_ROLES, Terms, Vector, weigh
 from corpus.session import Role
 from wire.api import Api
 
@@ -43,9 +43,9 @@ class Fit:
     coefficients: Vector
     spread: Mapping[Role, float]  # provider tokens per local token of a role's text
 
-    def hidden_tokens(self, *, has_tools: bool) -> int:
-        """Tokens of what the provider puts in front of the prompt."""
-        return max(round(weigh(prompt_terms(has_tools=has_tools), self.coefficients)), 0)
+    def hidden_tokens(self, terms: Terms) -> int:
+        """Tokens of what the provider puts in front of a prompt (`anonymize.features.prompt_terms`)."""
+        return max(round(weigh(terms, self.coefficients)), 0)
 
     def tokens(self, terms: Terms) -> float:
         """Expected size of a segment, at least 1."""
@@ -69,8 +69,8 @@ class Calibration:
     models: Mapping[str, Fit]
     providers: Mapping[Provider, Fit]
 
-    def fit(self, model: str, api: Api) -> Fit:
-        return self.models.get(model) or self.providers.get(provider_of(api)) or _LOCAL
+    def fit(self, model: str, provider: Provider) -> Fit:
+        return self.models.get(model) or self.providers.get(provider) or _LOCAL
 
 
 _LOCAL: Final = local_fit()

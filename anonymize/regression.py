@@ -2,8 +2,8 @@
 
 Minimises sum huber(prediction / counted - 1) + ridge, over coefficients >= 0: a token, a byte or a piece never takes
 tokens away, and one odd request (a truncated capture, a tool the provider ran) must not bend the fit. The ridge pulls
-towards `prior` with the weight of a fiftieth of a request, so that a coefficient about which the data says nothing stays
-there, and collinear ones share what is explained.
+towards `prior` with the weight of a fiftieth of a request: a coefficient about which the data says nothing stays there,
+and collinear ones share what is explained.
 """
 
 from __future__ import annotations

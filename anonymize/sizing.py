@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Final
 
-from anonymize.calibration import Calibration, Fit, pinned_lengths
-from anonymize.features import segment_terms
+from anonymize.calibration import Calibration, Fit, pinned_lengths, provider_of
+from anonymize.features import prompt_terms, segment_terms
 from anonymize.hearing import Heard
 from anonymize.segments import Segment
 from anonymize.thoughts import Thoughts
@@ -31,18 +31,18 @@ class Sizing:
 
     def front(self, heard: Heard) -> tuple[int, ...]:
         """Numbers of the segments that stand before the prompt's own: the hidden prompt, if the fit knows one."""
-        if self._calibration is None or not self._hidden_tokens(heard, self._calibration):
+        if self._calibration is None or not _hidden_tokens(heard, _fit(heard, self._calibration)):
             return ()
-        return (self._segments.handle(_HIDDEN[_has_tools(heard)]),)
+        return (self._segments.handle(_HIDDEN[has_tools(heard)]),)
 
     def tokens(self, heard: Heard, handles: Sequence[int], assigned: int) -> list[Tokens]:
         """Of the new segments `handles`; `assigned`: tokens of the known ones before them."""
         interned = [self._segments.interned(handle) for handle in handles]
         if self._calibration is None:
             return [one.tokens for one in interned]
-        fit = self._fit(heard, self._calibration)
+        fit = _fit(heard, self._calibration)
         front = self.front(heard) if assigned == 0 else ()
-        hidden = [fit.hidden_tokens(has_tools=_has_tools(heard))] * len(front)
+        hidden = [_hidden_tokens(heard, fit)] * len(front)
         terms = [
             segment_terms(one, self._thoughts.born(handle))
             for one, handle in zip(interned[len(front) :], handles[len(front) :], strict=True)
@@ -58,12 +58,15 @@ class Sizing:
         if self._calibration is not None:
             self._thoughts.hear(heard.answer, heard.usage)
 
-    def _fit(self, heard: Heard, calibration: Calibration) -> Fit:
-        return calibration.fit(public_model(heard.model), heard.exchange.request.api)
 
-    def _hidden_tokens(self, heard: Heard, calibration: Calibration) -> int:
-        return self._fit(heard, calibration).hidden_tokens(has_tools=_has_tools(heard))
+def _fit(heard: Heard, calibration: Calibration) -> Fit:
+    return calibration.fit(public_model(heard.model), provider_of(heard.exchange.request.api))
 
 
-def _has_tools(heard: Heard) -> bool:
+def _hidden_tokens(heard: Heard, fit: Fit) -> int:
+    return fit.hidden_tokens(prompt_terms(has_tools=has_tools(heard)))
+
+
+def has_tools(heard: Heard) -> bool:
+    """Whether the prompt holds tools that are in the context from the start."""
     return any(part.kind == "tools" and not part.deferred for part in heard.prompt.parts)

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from anonymize.calibration import Calibration, local_fit, pinned_lengths
-from anonymize.features import INDEX, segment_terms
+from anonymize.features import INDEX, prompt_terms, segment_terms
 from anonymize.segments import Segment
 from anonymize.tokens import SegmentTokens
 from tests.anonymize.exchanges import WordTokenizer
@@ -40,9 +40,9 @@ def test_a_model_without_a_fit_takes_its_providers_and_then_the_local_count() ->
     local = local_fit()
     own, anthropic = replace(local, scale=1.5), replace(local, scale=1.7)
     calibration = Calibration("words", "0" * 64, {"claude-opus-5-5": own}, {"anthropic": anthropic})
-    assert calibration.fit("claude-opus-5-5", "anthropic-messages") is own
-    assert calibration.fit("claude-haiku-5-5", "anthropic-messages") is anthropic
-    assert calibration.fit("gpt-6", "openai-responses").scale == 1.0
+    assert calibration.fit("claude-opus-5-5", "anthropic") is own
+    assert calibration.fit("claude-haiku-5-5", "anthropic") is anthropic
+    assert calibration.fit("gpt-6", "openai").scale == 1.0
 
 
 @pytest.mark.parametrize("segment", [Segment("user", "one two three"), Segment("image", "", "ab" * 16)])
@@ -57,4 +57,4 @@ def test_the_hidden_prompt_depends_on_tools_alone() -> None:
     coefficients = np.zeros_like(fit.coefficients)
     coefficients[INDEX["hidden_prompt"]], coefficients[INDEX["hidden_tools"]] = 30.4, 300.4
     fit = replace(fit, coefficients=coefficients)
-    assert (fit.hidden_tokens(has_tools=False), fit.hidden_tokens(has_tools=True)) == (30, 331)
+    assert [fit.hidden_tokens(prompt_terms(has_tools=tools)) for tools in (False, True)] == [30, 331]
