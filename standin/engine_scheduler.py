@@ -2,8 +2,9 @@
 
 It works in steps, as continuous-batching servers do. A step gives one token of budget to every decoding request and
 the rest of the budget to prompts, oldest first; it lasts as long as its prompt tokens need at the prefill speed plus
-one decode interval when anything decodes. The end of a request's prefill yields its first token and makes its blocks
-available to others; generated tokens are not cached. Nothing here reads a clock: the caller says what time it is.
+one decode interval when anything decodes. A prompt's blocks can be shared as soon as they are scheduled, chunk by chunk,
+as vLLM does (measured: a later request finds all of an earlier prompt, even while that is being computed). The end of a
+request's prefill yields its first token; generated tokens are not cached. Nothing here reads a clock: the caller says what time it is.
 """
 
 from __future__ import annotations
@@ -134,15 +135,13 @@ class Scheduler:
         decoding = tuple(n for n, r in self._running.items() if not r.prefill_left)
         budget = max(0, self.speed.step_tokens - len(decoding))
         prefill: list[tuple[int, int]] = []
-        for number, request in self._running.items():
-            if budget and (chunk := min(request.prefill_left, budget)):
-                prefill.append((number, chunk))
-                budget -= chunk
+        for request in self._running.values():
+            if budget and request.prefill_left:
+                prefill.append(self._schedule(request, budget))
+                budget -= prefill[-1][1]
         while budget and self._waiting and self._fits(self._waiting[0]):
-            job = self._waiting.popleft()
-            chunk = min(self._admit(job), budget)
-            prefill.append((job.number, chunk))
-            budget -= chunk
+            prefill.append(self._schedule(self._admit(self._waiting.popleft()), budget))
+            budget -= prefill[-1][1]
         if not decoding and not prefill:
             return None
         seconds = sum(tokens for _, tokens in prefill) / self.speed.prefill_tokens_s
@@ -150,14 +149,20 @@ class Scheduler:
             seconds += 1.0 / self.speed.decode_tokens_s
         return _Step(self._free_s + seconds, decoding, tuple(prefill))
 
-    def _admit(self, job: Job) -> int:
-        """Prompt tokens to compute: the last one always is, so a wholly cached prompt still has something to run."""
+    def _schedule(self, request: _Running, budget: int) -> tuple[int, int]:
+        """The next chunk of a prompt; its whole blocks can be shared from now on, before they are computed."""
+        chunk = min(request.prefill_left, budget)
+        scheduled = request.job.prompt_tokens - request.prefill_left + chunk
+        self._cache.insert(request.job.keys[: scheduled // BLOCK_TOKENS])
+        return request.job.number, chunk
+
+    def _admit(self, job: Job) -> _Running:
+        """The last prompt token is always computed, so a wholly cached prompt still has something to run."""
         usable = job.keys[: (job.prompt_tokens - 1) // BLOCK_TOKENS]
         cached = self._cache.match(usable) * BLOCK_TOKENS
-        left = job.prompt_tokens - cached
-        self._running[job.number] = _Running(job, left)
+        self._running[job.number] = _Running(job, job.prompt_tokens - cached)
         self._events.append(Admitted(job.number, self._free_s, cached))
-        return left
+        return self._running[job.number]
 
     def _fits(self, job: Job) -> bool:
         if len(self._running) >= self.speed.max_running:
@@ -176,7 +181,6 @@ class Scheduler:
                 continue
             request.prefill_left -= tokens
             if not request.prefill_left:
-                self._cache.insert(request.job.keys)
                 self._produce(request, step.end_s)
         for number in step.decoding:
             if number in self._running:

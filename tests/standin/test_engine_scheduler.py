@@ -52,13 +52,19 @@ def test_cached_tokens_are_whole_blocks_and_never_the_last_token() -> None:
         assert cached == (prompt - 1) // 64 * 64
 
 
-def test_blocks_are_shared_only_once_their_prefill_ended() -> None:
+def test_blocks_are_shared_as_soon_as_they_are_scheduled() -> None:
+    scheduler = Scheduler(Speed(prefill_tokens_s=1000, step_tokens=320))
+    scheduler.submit(0.0, job(1, 640))  # takes two steps
+    events = scheduler.advance(0.1)
+    scheduler.submit(0.1, job(2, 640))  # comes while the first half is computed, is admitted after the second
+    assert admitted(events + drain(scheduler, 0.1)) == {1: 0, 2: 576}
+
+
+def test_a_request_of_the_same_step_shares_what_stands_before_it() -> None:
     scheduler = Scheduler(Speed(prefill_tokens_s=1000))
     scheduler.submit(0.0, job(1, 640))
-    scheduler.submit(0.0, job(2, 640))  # admitted in the same step: nothing is there yet
-    events = scheduler.advance(0.1)
-    scheduler.submit(0.1, job(3, 640))
-    assert admitted(events + drain(scheduler, 0.1)) == {1: 0, 2: 0, 3: 576}
+    scheduler.submit(0.0, job(2, 640))
+    assert admitted(drain(scheduler, 0.0)) == {1: 0, 2: 576}
 
 
 def test_least_recently_used_blocks_are_evicted_at_a_small_capacity() -> None:
