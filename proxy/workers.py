@@ -1,8 +1,8 @@
 """Several recorder processes on the same ports, for more streams than one core carries.
 
 The kernel spreads connections over them; each writes segments of its own, so they never wait for each other, and
-reading merges by session. A worker that dies is replaced and counted: the ports stay reserved here, other workers go on, and
-what the dead one had in flight is found as `unknown`. Workers end when this process does, however it does.
+reading merges by session. A worker that dies is replaced and counted: the ports stay reserved here, other workers go
+on, and what the dead one had in flight is found as `unknown`. Workers end when this process does, however it does.
 """
 
 from __future__ import annotations

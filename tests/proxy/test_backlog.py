@@ -63,3 +63,13 @@ def test_closed_backlog_can_be_drained_but_takes_nothing_in() -> None:
     backlog.put(RESPONSE)
     assert [backlog.drained, backlog.take(0), backlog.drained] == [False, REQUEST, True]
     assert backlog.dropped == 1
+
+
+def test_every_loss_is_noted_as_a_gap() -> None:
+    causes: list[str] = []
+    backlog = Backlog(max_bytes=20_000, note_gap=causes.append)
+    for _ in range(4):
+        backlog.put(REQUEST)
+    assert causes == ["backlog"] * backlog.dropped
+    assert backlog.dropped > 1
+    assert 0 < backlog.held_bytes <= 20_000 + 20_000 // 8

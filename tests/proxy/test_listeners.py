@@ -2,22 +2,24 @@
 
 from __future__ import annotations
 
+import asyncio
 import io
-import ipaddress
 import logging
 import socket
 import ssl
 import threading
+import time
+import unittest.mock
 from pathlib import Path
 
 import pytest
-from cryptography import x509
-from cryptography.hazmat.primitives import serialization
-from mitmproxy import certs
 from mitmproxy.master import Master
+from mitmproxy.proxy import server
 
 from corpus.errors import InputError
+from proxy.engine import Engine
 from proxy.listeners import Listeners
+from tests.proxy.certificates import make_authority, server_context, server_files
 from tests.proxy.conftest import Record, Recording
 from tests.proxy.loopback import (
     EVENT,
@@ -130,16 +132,57 @@ def test_upstream_with_a_trusted_certificate_is_spoken_to(
 
 
 def _self_signed(directory: Path) -> ssl.SSLContext:
-    store = certs.CertStore.from_store(directory / "ca", "ca", 2048)
-    cert = store.get_cert("127.0.0.1", [x509.IPAddress(ipaddress.ip_address("127.0.0.1"))])
-    pem = directory / "server.pem"
-    key = cert.privatekey.private_bytes(
-        serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption()
+    return server_context(directory / "ca")
+
+
+def test_clients_speak_tls_where_a_certificate_was_given(record: Record, tmp_path: Path) -> None:
+    authority = make_authority(tmp_path / "ca")
+    cert, key = server_files(tmp_path / "ca")
+    recording = record(tls_cert=cert, tls_key=key)
+    assert recording.url.startswith("https://127.0.0.1:")
+    context = ssl.create_default_context(cafile=authority)
+    recording.upstream.answer = lambda connection, _request: connection.sendall(
+        SSE_HEAD + chunked(EVENT) + b"0\r\n\r\n"
     )
-    pem.write_bytes(cert.cert.to_pem() + key)
-    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-    context.load_cert_chain(pem)
-    return context
+    with Client(recording.url.replace("https", "http")) as client:
+        client.socket = context.wrap_socket(client.socket, server_hostname="127.0.0.1")
+        client.post("/v1/messages", b"x" * 1_000_000)
+        assert b"".join(client.response()) == SSE_HEAD + chunked(EVENT) + b"0\r\n\r\n"
+    with Client(recording.url.replace("https", "http")) as client:
+        client.post("/v1/messages")
+        assert client.read_all() == b""  # plain text gets no answer
+    assert recording.only_exchange().request.body_bytes == 1_000_000
+
+
+def test_after_350_seconds_of_silence_a_stream_has_an_hour_left(
+    recording: Recording, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The watchdog of a live connection, asked on a clock of the test's own what it would wait for."""
+    recording.upstream.answer = lambda connection, _request: connection.sendall(SSE_HEAD + chunked(EVENT))
+    waits: list[float] = []
+
+    async def sleep(seconds: float) -> None:
+        waits.append(seconds)
+        raise asyncio.CancelledError
+
+    with Client(recording.url) as client:
+        client.post("/v1/messages")
+        client.read_until(EVENT)
+        crew = recording.recorder._crew
+        assert isinstance(crew, Engine)
+        (handler,) = crew._listeners._server.connections.values()
+
+        async def watch() -> None:
+            cut = unittest.mock.AsyncMock()
+            watchdog = server.TimeoutWatchdog(handler.timeout_watchdog.timeout, cut)
+            watchdog.last_activity = time.time() - 350
+            monkeypatch.setattr(asyncio, "sleep", sleep)
+            await watchdog.watch()  # type: ignore[no-untyped-call]
+            monkeypatch.undo()
+            cut.assert_not_awaited()
+
+        asyncio.run(watch())
+    assert waits[0] > 3600
 
 
 def test_nothing_of_a_request_reaches_the_log(record: Record, monkeypatch: pytest.MonkeyPatch) -> None:
