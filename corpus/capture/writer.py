@@ -19,6 +19,7 @@ from pathlib import Path
 from typing import Final
 
 from corpus.capture.directory import prepare_captures, segment_name
+from corpus.capture.lock import WriterLock
 from corpus.capture.meta import dump_gap, dump_request, dump_response
 from corpus.capture.segment import FRAME_END, FrameEncoder, Marker, Record
 from corpus.exchange import GapRecord, RequestRecord, ResponseRecord
@@ -35,6 +36,7 @@ class CaptureWriter:
 
     def __init__(self, directory: Path, worker: str) -> None:
         prepare_captures(directory)
+        self._lock = WriterLock(directory)
         self._directory = directory
         self._worker = worker
         self._run = secrets.token_hex(6)
@@ -72,6 +74,7 @@ class CaptureWriter:
     def close(self) -> None:
         """End all frames and sync; every file is closed even if one of them fails (then with its OSError)."""
         with contextlib.ExitStack() as stack:
+            stack.callback(self._lock.release)
             stack.callback(self.sync)
             while self._open:
                 stack.callback(self._open.popitem()[1].release)

@@ -73,9 +73,79 @@ def test_a_damaged_segment_is_listed_and_the_rest_is_read(agentreel: Call, chain
     copy = tmp_path / "captures"
     shutil.copytree(chain.captures, copy)
     whole = len(rows(agentreel, chain))
-    segment = max((p for p in copy.rglob("*") if p.is_file()), key=lambda p: p.stat().st_size)
+    segment = max(copy.glob("*.segment"), key=lambda p: p.stat().st_size)
     segment.write_bytes(segment.read_bytes()[:-100])
     said = agentreel("captures", "ls", copy, "--json")
     assert said.code == 3
     assert said.err.startswith("damaged: ")
     assert whole - 2 <= len(said.out.splitlines()) <= whole
+
+
+@pytest.fixture
+def copy(chain: Any, tmp_path: Path) -> Path:
+    path = tmp_path / "captures"
+    shutil.copytree(chain.captures, path)
+    return path
+
+
+def test_verify_checks_everything_and_makes_the_index_anew(agentreel: Call, copy: Path) -> None:
+    (copy / "index.sqlite").write_bytes(b"rubbish")
+    found = json.loads(agentreel("captures", "verify", copy, "--json").out)
+    assert found["ok"]
+    assert found["exchanges"] == len(agentreel("captures", "ls", copy, "--json").out.splitlines())
+    assert (copy / "index.sqlite").read_bytes().startswith(b"SQLite format 3")
+    assert "every checksum read" in agentreel("captures", "verify", copy).out
+
+
+def test_verify_tells_damage_and_exits_with_3(agentreel: Call, copy: Path) -> None:
+    segment = max(copy.glob("*.segment"), key=lambda path: path.stat().st_size)
+    data = bytearray(segment.read_bytes())
+    data[len(data) // 2] ^= 0xFF
+    segment.write_bytes(data)
+    said = agentreel("captures", "verify", copy, "--json")
+    assert (said.code, json.loads(said.out)["ok"]) == (3, False)
+    assert said.err.startswith("damaged: ")
+
+
+def test_prune_deletes_a_session_and_leaves_the_others(agentreel: Call, chain: Any, copy: Path) -> None:
+    before = rows(agentreel, chain)
+    doomed = next(row["session_id"] for row in before if row["session_id"])
+    number = sum(row["session_id"] == doomed for row in before)
+    assert json.loads(agentreel("captures", "prune", copy, "--session", doomed, "--dry-run", "--json").out) == {
+        "exchanges": number,
+        "files_removed": 0,
+        "files_rewritten": 0,
+        "bytes_freed": 0,
+        "damage_lost": 0,
+        "dry_run": True,
+    }
+    agentreel("captures", "prune", copy, "--session", doomed)
+    left = [json.loads(line) for line in agentreel("captures", "ls", copy, "--json").out.splitlines()]
+    assert left == [row for row in before if row["session_id"] != doomed]
+
+
+def test_prune_by_age_keeps_what_was_heard_lately(agentreel: Call, copy: Path) -> None:
+    assert "0 exchanges deleted" in agentreel("captures", "prune", copy, "--older-than", "1d").out
+    assert agentreel("captures", "prune", copy, "--older-than", "0m").code == 0
+    assert agentreel("captures", "ls", copy, "--json").out == ""
+
+
+def test_prune_wants_to_be_told_what(agentreel: Call, copy: Path) -> None:
+    assert agentreel("captures", "prune", copy).code == 2
+    said = agentreel("captures", "prune", copy, "--older-than", "soon")
+    assert (said.code, said.err.count("\n")) == (1, 1)
+
+
+def test_export_writes_every_exchange_in_both_forms(agentreel: Call, chain: Any, tmp_path: Path) -> None:
+    before = rows(agentreel, chain)
+    out = tmp_path / "all.har"
+    assert agentreel("captures", "export", chain.captures, "--har", "-o", out).code == 0
+    assert out.stat().st_mode & 0o777 == 0o600
+    entries = json.loads(out.read_text())["log"]["entries"]
+    assert [entry["_agentreel"]["exchange_id"] for entry in entries] == [row["exchange_id"] for row in before]
+    lines = tmp_path / "all.jsonl"
+    assert agentreel("captures", "export", chain.captures, "--jsonl", "-o", lines).code == 0
+    exported = [json.loads(line) for line in lines.read_text().splitlines()]
+    assert [{key: row[key] for key in KEYS} for row in exported] == before
+    assert any("messages" in row.get("request_body", "") for row in exported)
+    assert agentreel("captures", "export", chain.captures, "--har", "-o", out).code == 1
