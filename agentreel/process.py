@@ -57,10 +57,11 @@ def _command(args: Sequence[str]) -> list[str]:
 
 
 @contextlib.contextmanager
-def recording(captures: Path, logs: Path) -> Iterator[dict[str, str]]:
+def recording(captures: Path, logs: Path, *, websocket: bool = False) -> Iterator[dict[str, str]]:
     """A recorder in front of a stand-in model API; yields the recorder's ready line."""
+    offered = "--websocket" if websocket else "--no-websocket"
     with (
-        serve_command(("standin", "model-api", "--json"), logs / "model-api.log") as model_api,
+        serve_command(("standin", "model-api", offered, "--json"), logs / "model-api.log") as model_api,
         serve_command(
             (
                 *("record", str(captures), "--anthropic-port", "0", "--openai-port", "0", "--json"),

@@ -91,6 +91,13 @@ class AgentHttp:
             wait *= 2
         raise AgentError(f"POST {url}: {problem}")
 
+    async def upgrade(self, url: str, headers: Headers) -> aiohttp.ClientWebSocketResponse:
+        """A WebSocket; the headers of the handshake itself keep their place and get values of their own."""
+        assert self._session
+        exact = CIMultiDict((name, value or URL(url).authority) for name, value in headers)
+        self.requests += 1
+        return await self._session.ws_connect(url, headers=exact, compress=15, max_msg_size=0)
+
     async def once(self, method: str, url: str, headers: Headers, body: bytes = b"") -> Reply:
         """One attempt; a `Host` or `Content-Length` with an empty value is filled in where it stands."""
         assert self._session

@@ -22,7 +22,7 @@ from standin.codex_agent import CodexThread
 from standin.prose import title
 from standin.scripts import mark
 
-Client = Literal["claude", "codex"]
+Client = Literal["claude", "codex", "codex-post"]  # the last: with a provider that only takes POSTs
 
 # scenario -> (client, scripts of the prompts typed one after the other)
 SCENARIOS: Final[dict[str, tuple[Client, tuple[str, ...]]]] = {
@@ -33,6 +33,7 @@ SCENARIOS: Final[dict[str, tuple[Client, tuple[str, ...]]]] = {
     "claude-faults": ("claude", ("bumpy",)),
     "codex-loop": ("codex", ("loop", "hello")),
     "codex-team": ("codex", ("team",)),
+    "codex-post": ("codex-post", ("loop",)),
 }
 
 
@@ -84,11 +85,14 @@ async def run_agents(
     for number, name in enumerate(scenarios):
         client, scripts = SCENARIOS[name]
         url = (anthropic_url if client == "claude" else openai_url).rstrip("/")
-        play = _claude if client == "claude" else _codex
         async with AgentHttp(pace or AgentPace()) as http:
             run = _Run(http, url, f"{seed}/{number}/{name}")
             try:
-                session_id = await play(run, [_prompt(run.seed, script) for script in scripts])
+                prompts = [_prompt(run.seed, script) for script in scripts]
+                if client == "claude":
+                    session_id = await _claude(run, prompts)
+                else:
+                    session_id = await _codex(run, prompts, websocket=client == "codex")
             except (AgentError, aiohttp.ClientError, ExceptionGroup) as err:
                 run.errors.append(str(err))
                 session_id = ""
@@ -113,10 +117,10 @@ async def _claude(run: _Run, prompts: list[str]) -> str:
     return ids.session_id
 
 
-async def _codex(run: _Run, prompts: list[str]) -> str:
+async def _codex(run: _Run, prompts: list[str], *, websocket: bool) -> str:
     ids = codex_wire.new_session(run.seed)
     async with asyncio.TaskGroup() as group:
-        await _type(run, prompts, CodexThread(run.http, run.url, ids, group, run.errors, run.agents))
+        await _type(run, prompts, CodexThread(run.http, run.url, ids, group, run.errors, run.agents, websocket))
     return ids.session_id
 
 

@@ -1,4 +1,5 @@
-"""A scripted Codex: tries a WebSocket first, then POSTs, runs its tool calls, spawns and re-tasks threads.
+"""A scripted Codex: talks over a WebSocket, or POSTs where that is refused or not wanted, runs its tool calls, spawns
+and re-tasks threads.
 
 `wait_agent` hands over the next report in the order the threads were started (so that the same seed always gives the
 same conversation); the report joins as an agent_message item after the call's output.
@@ -8,6 +9,7 @@ from __future__ import annotations
 
 import asyncio
 from collections import deque
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
@@ -17,6 +19,7 @@ import orjson
 from standin import codex_items, codex_wire
 from standin.agent_http import AgentError, AgentHttp
 from standin.codex_items import Item, ItemMaker
+from standin.codex_socket import CodexSocket, UpgradeRefusedError
 from standin.codex_wire import CodexIds
 from standin.tool_results import ToolResult, shell_result, write_result
 
@@ -33,6 +36,8 @@ class CodexThread:
     group: asyncio.TaskGroup
     errors: list[str]
     agents: list[str]
+    websocket: bool = True  # False: POST only, as with a provider that is not the client's own
+    _socket: CodexSocket | None = None
     _maker: ItemMaker = field(init=False)
     _history: list[Item] = field(default_factory=list)
     _turns: int = 0
@@ -63,17 +68,27 @@ class CodexThread:
         self._turns += 1
         self.ids = self.ids.at_turn(self._turns, parent_turn_id)
         if not self._history:
-            await self.http.once("GET", f"{self.url}/responses", codex_wire.upgrade_headers(self.ids))
             self._history = self._maker.context(self.ids)
+            if self.websocket:
+                await self._connect()
+
+    async def _connect(self) -> None:
+        headers, prewarm = codex_wire.upgrade_headers(self.ids), codex_wire.prewarm_message(self.ids, "prewarm")
+        socket = CodexSocket(self.http, f"{self.url}/responses", headers, prewarm)
+        try:
+            await socket.ready()
+            self._socket = socket
+        except UpgradeRefusedError:
+            pass
 
     async def _run(self) -> str:
         turn_state: str | None = None
         for _ in range(_TURN_LIMIT):
-            headers = codex_wire.post_headers(self.ids, turn_state)
-            body = codex_wire.turn_body(self.ids, self._history)
-            reply = await self.http.stream(f"{self.url}/responses", headers, body, codex_items.is_whole)
-            turn_state = turn_state or reply.headers.get("x-codex-turn-state")
-            items = codex_items.read_items(reply.body)
+            if self._socket:
+                items = codex_items.items_of(await self._socket.turn(self._history, self._message))
+                self._socket.knows(len(self._history) + len(items))
+            else:
+                items, turn_state = await self._post(turn_state)
             self._history += [self._maker.echo(self.ids, item) for item in items]
             calls = [item for item in items if "call_id" in item]
             if not calls:
@@ -81,6 +96,16 @@ class CodexThread:
             for call in calls:
                 self._history += await self._run_call(call)
         raise AgentError(f"{self.ids.thread_id}: no end after {_TURN_LIMIT} answers")
+
+    def _message(self, new: Sequence[Item], previous: str | None) -> bytes:
+        return codex_wire.turn_message(self.ids, new, previous, len(self._history))
+
+    async def _post(self, turn_state: str | None) -> tuple[list[Item], str | None]:
+        """Items, and the state that the turn's later requests repeat."""
+        headers = codex_wire.post_headers(self.ids, turn_state)
+        body = codex_wire.turn_body(self.ids, self._history)
+        reply = await self.http.stream(f"{self.url}/responses", headers, body, codex_items.is_whole)
+        return codex_items.read_items(reply.body), turn_state or reply.headers.get("x-codex-turn-state")
 
     async def _run_call(self, call: Item) -> list[Item]:
         """The call's output item and whatever joins the conversation with it."""
@@ -103,7 +128,7 @@ class CodexThread:
 
     def _spawn(self, task_name: str, message: str) -> str:
         ids = self.ids.child(task_name)
-        child = CodexThread(self.http, self.url, ids, self.group, self.errors, self.agents)
+        child = CodexThread(self.http, self.url, ids, self.group, self.errors, self.agents, self.websocket)
         self._children[task_name] = child
         self.agents.append(ids.thread_id)
         self._set_to_work(child, message)

@@ -33,6 +33,12 @@ def read_items(stream: bytes) -> list[Item]:
     return [event["item"] for event in events if event["type"] == "response.output_item.done"]
 
 
+def items_of(messages: Sequence[bytes]) -> list[Item]:
+    """The finished items of an answer over a WebSocket."""
+    events = map(orjson.loads, messages)
+    return [event["item"] for event in events if event["type"] == "response.output_item.done"]
+
+
 def is_whole(stream: bytes) -> bool:
     return b"event: response.completed" in stream
 

@@ -24,6 +24,12 @@ _HEX: Final = "0123456789abcdef"
 
 Item = dict[str, Any]
 
+# What is a header of a POST, and of no message, stands in a message's metadata; and when it was sent.
+_OVER_WEBSOCKET: Final = (
+    ("ws_request_header_x_openai_internal_codex_responses_lite", "true"),
+    ("x-codex-ws-stream-request-start-ms", str(EPOCH_MS + 2500)),
+)
+
 
 @dataclass(frozen=True, slots=True)
 class CodexIds:
@@ -85,7 +91,8 @@ def turn_metadata(ids: CodexIds, *, kind: str = "turn") -> str:
         "history_initialization": "new",
     }
     if ids.parent_thread_id:
-        out |= {"parent_thread_id": ids.parent_thread_id, "parent_turn_id": ids.parent_turn_id}
+        out |= {"parent_thread_id": ids.parent_thread_id}
+        out |= {"parent_turn_id": ids.parent_turn_id} if turn else {}
     if turn:
         out |= {"root_turn_id": ids.root_turn_id}
     if ids.parent_thread_id:
@@ -158,37 +165,60 @@ def upgrade_headers(ids: CodexIds) -> list[tuple[str, str]]:
 
 
 def turn_body(ids: CodexIds, history: Sequence[Item]) -> bytes:
-    return orjson.dumps(
-        {
-            "model": MODEL,
-            "stream": True,
-            "input": history,
-            "tool_choice": "auto",
-            "parallel_tool_calls": False,
-            "reasoning": {"effort": "low", "context": "all_turns"},
-            "store": False,
-            "include": ["reasoning.encrypted_content"],
-            "prompt_cache_key": ids.session_id,
-            "text": {"verbosity": "low"},
-            "client_metadata": _client_metadata(ids, len(history)),
-        }
-    )
+    return orjson.dumps(_asked(history) | _settings(ids) | {"client_metadata": _client_metadata(ids, len(history))})
 
 
-def _client_metadata(ids: CodexIds, *seed: object) -> dict[str, str]:
+def turn_message(ids: CodexIds, new: Sequence[Item], previous: str | None, *seed: object) -> bytes:
+    """A turn on a WebSocket: what is new since the response `previous`, or everything."""
+    asked: dict[str, Any] = {"type": "response.create", "model": MODEL, "stream": True}
+    asked |= {"previous_response_id": previous} if previous else {}
+    asked |= {"input": new}
+    metadata = _client_metadata(ids, *seed, extra=_OVER_WEBSOCKET)
+    return orjson.dumps(asked | _settings(ids) | {"client_metadata": metadata})
+
+
+def prewarm_message(ids: CodexIds, *seed: object) -> bytes:
+    """The first message on a WebSocket: it readies the connection and generates nothing."""
+    metadata = _client_metadata(ids, *seed, kind="prewarm", extra=_OVER_WEBSOCKET)
+    asked = {"type": "response.create"} | _asked(())
+    return orjson.dumps(asked | _settings(ids) | {"generate": False, "client_metadata": metadata})
+
+
+def _asked(items: Sequence[Item]) -> dict[str, Any]:
+    return {"model": MODEL, "stream": True, "input": items}
+
+
+def _settings(ids: CodexIds) -> dict[str, Any]:
+    return {
+        "tool_choice": "auto",
+        "parallel_tool_calls": False,
+        "reasoning": {"effort": "low", "context": "all_turns"},
+        "store": False,
+        "include": ["reasoning.encrypted_content"],
+        "prompt_cache_key": ids.session_id,
+        "text": {"verbosity": "low"},
+    }
+
+
+def _client_metadata(
+    ids: CodexIds, *seed: object, kind: str = "turn", extra: Sequence[tuple[str, str]] = ()
+) -> dict[str, str]:
     fields = {
         "session_id": ids.session_id,
         "thread_id": ids.thread_id,
-        "turn_id": ids.turn_id,
-        "root_turn_id": ids.root_turn_id,
+        "turn_id": ids.turn_id if kind == "turn" else "",
         "x-codex-window-id": ids.window_id,
         "x-codex-installation-id": _installation(ids),
-        "x-codex-turn-metadata": turn_metadata(ids),
+        "x-codex-turn-metadata": turn_metadata(ids, kind=kind),
         "mcp_attribution": '{"status":"none"}',
     }
+    fields |= dict(extra)
+    if kind == "turn":
+        fields |= {"root_turn_id": ids.root_turn_id}
     if ids.parent_thread_id:
-        fields |= {"parent_turn_id": ids.parent_turn_id or "", "x-codex-parent-thread-id": ids.parent_thread_id}
-        fields |= {"x-openai-subagent": "collab_spawn"}
+        fields |= {"x-codex-parent-thread-id": ids.parent_thread_id, "x-openai-subagent": "collab_spawn"}
+        if kind == "turn":
+            fields |= {"parent_turn_id": ids.parent_turn_id or ""}
     order = list(fields)
     chance("metadata", ids.thread_id, *seed).shuffle(order)
     return {name: fields[name] for name in order}

@@ -1,9 +1,9 @@
 """A model provider for rehearsals: Anthropic Messages and OpenAI Responses on one port, answers from scripts.
 
-This is the shell: HTTP, pace and faults. What is answered is decided in `choice`, how it is written in
-`anthropic_answers` and `responses_answers`, what it costs in `provider_usage`. Any prefix may stand before the known
-paths. It keeps no conversations; it remembers prompt prefixes (as a cache does), how often a prompt was asked (for new
-ids) and which faults were played.
+This is the shell: HTTP, pace and faults; a WebSocket's is `responses_socket`. What is answered is decided in `choice`,
+how it is written in `anthropic_answers` and `responses_answers`, what it costs in `provider_usage`. Any prefix may
+stand before the known paths. It keeps no conversations; it remembers prompt prefixes (as a cache does), how often a
+prompt was asked (for new ids) and which faults were played.
 """
 
 from __future__ import annotations
@@ -24,6 +24,7 @@ from standin.events import Frame, Names
 from standin.listening import Listening, listen
 from standin.provider_usage import Counted, ProviderCache
 from standin.refusals import CREATED_S, answer_other, refusal
+from standin.responses_socket import ResponsesSocket, Turn
 from standin.scripts import Cut, Fault, Refuse, StreamError
 from wire.api import Api, api_of
 from wire.encoding import decode_body
@@ -55,10 +56,22 @@ class _Rendered:
     error: Frame | None  # the error event to break off with, when the script wants one
 
 
+@dataclass(frozen=True, slots=True)
+class _Played:
+    """What the script has in store for one request."""
+
+    choice: Choice
+    fault: Fault | None
+    rendered: _Rendered
+    seed: str  # of the answer's names
+    stream: bool
+
+
 @dataclass(slots=True)
 class _ModelApi:
     seed: int
     pace: Pace
+    websocket: bool
     cache: ProviderCache = field(default_factory=ProviderCache)
     asked: Counter[str] = field(default_factory=Counter)
     spent: Counter[tuple[object, ...]] = field(default_factory=Counter)
@@ -68,33 +81,47 @@ class _ModelApi:
         try:
             if api in {"anthropic-messages", "openai-responses"}:
                 return await self._model_request(request, api)
+            if api == "openai-responses-ws" and self.websocket and "upgrade" in request.headers:
+                socket = ResponsesSocket(self._turn, self.pace.first_token_s, self.pace.tokens_s)
+                return await socket.serve(request, _who(request))
         except WireError as err:
             return refusal(request, 400, str(err))
         return answer_other(request, api)
 
     async def _model_request(self, request: web.Request, api: Api) -> web.StreamResponse:
         raw = decode_body(await request.read(), request.headers.get("Content-Encoding"))
-        body = parse_object(raw)
-        counting = request.path.rstrip("/").endswith("/count_tokens")
-        counted = self.cache.count(read_prompt(api, raw), store=not counting)
-        if counting:
+        if request.path.rstrip("/").endswith("/count_tokens"):
+            counted = self.cache.count(read_prompt(api, raw), store=False)
             return web.json_response({"input_tokens": counted.input_tokens})
-        who = tuple(request.headers.get(name, "") for name in _AGENT_HEADERS)
-        asked = "/".join((*who, counted.digest))
-        self.asked[asked] += 1
-        names = Names(f"{self.seed}/{asked}/{self.asked[asked]}")
-        choice = choose(api, body, self.seed, *who)
-        fault = self._next_fault((*who, choice.script, choice.at, choice.step), choice)
+        played = self._play(api, raw, _who(request))
+        fault, rendered = played.fault, played.rendered
         if isinstance(fault, Refuse):
+            names = Names(played.seed)
             return refusal(request, fault.status, _SCRIPTED, names=names, retry_after_s=fault.retry_after_s)
         if fault == Cut(0):
             _cut(request)
             return web.Response()
-        await asyncio.sleep(self.pace.first_token_s + choice.plan.delay_s)
-        rendered = _render(api, body, choice, counted, names, fault)
-        if not body.get("stream"):
+        await asyncio.sleep(self.pace.first_token_s + played.choice.plan.delay_s)
+        if not played.stream:
             return web.json_response(rendered.body, headers=rendered.headers)
         return await self._stream(request, rendered, fault)
+
+    def _turn(self, raw: bytes, who: tuple[str, ...]) -> Turn:
+        """A turn on a WebSocket, its whole body given."""
+        played = self._play("openai-responses", raw, who)
+        rendered = played.rendered
+        return Turn(played.choice, played.fault, rendered.frames, rendered.error)
+
+    def _play(self, api: Api, raw: bytes, who: tuple[str, ...]) -> _Played:
+        body = parse_object(raw)
+        counted = self.cache.count(read_prompt(api, raw))
+        asked = "/".join((*who, counted.digest))
+        self.asked[asked] += 1
+        seed = f"{self.seed}/{asked}/{self.asked[asked]}"
+        choice = choose(api, body, self.seed, *who)
+        fault = self._next_fault((*who, choice.script, choice.at, choice.step), choice)
+        rendered = _render(api, body, choice, counted, Names(seed), fault)
+        return _Played(choice, fault, rendered, seed, bool(body.get("stream")))
 
     def _next_fault(self, key: tuple[object, ...], choice: Choice) -> Fault | None:
         spent = self.spent[key]
@@ -148,14 +175,23 @@ def _render(
     return _Rendered(responses_answers.whole(model, output, names, used, CREATED_S), frames, headers, error)
 
 
+def _who(request: web.Request) -> tuple[str, ...]:
+    return tuple(request.headers.get(name, "") for name in _AGENT_HEADERS)
+
+
 def _cut(request: web.Request) -> None:
     """Cut the connection under the client; whatever the handler returns after this is not sent."""
     if request.transport:
         request.transport.abort()
 
 
-async def start_model_api(port: int = 0, *, seed: int = 0, pace: Pace | None = None) -> Listening:
-    """Listen on 127.0.0.1; `.url` is the base for Anthropic clients, `.url + "/v1"` for OpenAI ones."""
+async def start_model_api(
+    port: int = 0, *, seed: int = 0, pace: Pace | None = None, websocket: bool = True
+) -> Listening:
+    """Listen on 127.0.0.1; `.url` is the base for Anthropic clients, `.url + "/v1"` for OpenAI ones.
+
+    Without `websocket` an upgrade is refused the way that makes Codex go on with POST.
+    """
     app = web.Application(client_max_size=_BODY_LIMIT)
-    app.router.add_route("*", "/{path:.*}", _ModelApi(seed, pace or Pace()).handle)
+    app.router.add_route("*", "/{path:.*}", _ModelApi(seed, pace or Pace(), websocket).handle)
     return await listen(app, port, auto_decompress=False)

@@ -48,11 +48,15 @@ def refusal(
         body: dict[str, Any] = {"type": "error", "error": error, "request_id": name}
     else:
         headers = {"x-request-id": made.make("req_", 32)}
-        kind = _OPENAI_ERRORS.get(status, _OPENAI_ERRORS[500])
-        body = {"error": {"message": message, "type": kind, "param": None, "code": None}}
+        body = {"error": openai_error(status, message)}
     if retry_after_s is not None:
         headers["Retry-After"] = str(retry_after_s)
     return web.json_response(body, status=status, headers=headers)
+
+
+def openai_error(status: int, message: str) -> dict[str, Any]:
+    kind = _OPENAI_ERRORS.get(status, _OPENAI_ERRORS[500])
+    return {"message": message, "type": kind, "param": None, "code": None}
 
 
 def answer_other(request: web.Request, api: Api) -> web.Response:

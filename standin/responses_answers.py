@@ -47,15 +47,16 @@ def _item(block: Block, names: Names, number: int) -> dict[str, Any]:
             }
 
 
-def usage(counted: Counted, output: list[dict[str, Any]]) -> dict[str, Any]:
+def usage(counted: Counted, output: list[dict[str, Any]], *, at_least: int = 1) -> dict[str, Any]:
+    """`at_least`: output tokens of an answer that says nothing."""
     reasoning, summary = (_sealed_tokens(output, kind) for kind in ("reasoning", "compaction"))
     said = reasoning + summary + sum(text_tokens(_said(item)) for item in output)
     return {
         "input_tokens": counted.input_tokens,
         "input_tokens_details": {"cached_tokens": counted.cached_tokens},
-        "output_tokens": max(1, said),
+        "output_tokens": max(at_least, said),
         "output_tokens_details": {"reasoning_tokens": reasoning},
-        "total_tokens": counted.input_tokens + max(1, said),
+        "total_tokens": counted.input_tokens + max(at_least, said),
     }
 
 

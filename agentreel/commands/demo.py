@@ -32,7 +32,7 @@ def demo(out: Path) -> None:
     _prepare(out)
     logs = out / "logs"
     captures, corpus, run, page = (str(out / name) for name in ("captures", "corpus", "run", "report.html"))
-    with recording(Path(captures), logs) as recorder:
+    with recording(Path(captures), logs, websocket=True) as recorder:
         note(f"1. stand-in agents work through the recorder at {recorder['anthropic']} and {recorder['openai']}")
         _step("standin", "agents", "--anthropic", recorder["anthropic"], "--openai", recorder["openai"])
     note("2. what was recorded becomes a corpus of integers")

@@ -27,10 +27,12 @@ def standin() -> None:
 @click.option("--seed", default=0, show_default=True, help="Decides every answer.")
 @click.option("--first-token-s", default=0.1, show_default=True, help="Seconds before the first token.")
 @click.option("--output-tps", default=300.0, show_default=True, help="Output tokens a second.")
+@click.option("--websocket/--no-websocket", default=True, show_default=True, help="Offer Responses over WebSocket.")
 @json_option
-def model_api(port: int, seed: int, first_token_s: float, output_tps: float, as_json: bool) -> None:
+def model_api(port: int, seed: int, first_token_s: float, output_tps: float, websocket: bool, as_json: bool) -> None:
     """A scripted model behind Anthropic Messages and OpenAI Responses (under /v1)."""
-    asyncio.run(_serve(start_model_api(port, seed=seed, pace=Pace(first_token_s, output_tps)), as_json=as_json))
+    pace = Pace(first_token_s, output_tps)
+    asyncio.run(_serve(start_model_api(port, seed=seed, pace=pace, websocket=websocket), as_json=as_json))
 
 
 @standin.command()

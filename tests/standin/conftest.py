@@ -41,6 +41,14 @@ async def model_api() -> AsyncIterator[Listening]:
     await server.close()
 
 
+@pytest_asyncio.fixture
+async def posting_api() -> AsyncIterator[Listening]:
+    """Refuses WebSockets."""
+    server = await start_model_api(seed=7, websocket=False)
+    yield server
+    await server.close()
+
+
 @pytest.fixture
 def sent(monkeypatch: pytest.MonkeyPatch) -> list[Sent]:
     """Fills as agents send; in the order of the answers' ends."""

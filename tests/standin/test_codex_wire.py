@@ -12,17 +12,20 @@ from standin import codex_wire
 from standin.codex_items import ItemMaker
 from standin.codex_wire import uuid7
 
-RECORDED = Path(__file__).resolve().parents[2].parent / "shared" / "captures" / "codex" / "http_agents.jsonl"
+RECORDED = Path(__file__).resolve().parents[2].parent / "shared" / "captures" / "codex"
 
 ROOT = codex_wire.new_session("seed").at_turn(1)
 CHILD = ROOT.child("alpha").at_turn(1)
 
 
-def recorded() -> list[dict[str, Any]]:
-    if not RECORDED.is_file():
+def recorded(scenario: str) -> list[dict[str, Any]]:
+    if not RECORDED.is_dir():
         pytest.skip("no recorded traffic at hand")
-    rows = [json.loads(line) for line in RECORDED.read_text().splitlines()]
-    return [row for row in rows if row["kind"] == "request"]
+    return [json.loads(line) for line in (RECORDED / f"{scenario}.jsonl").read_text().splitlines()]
+
+
+def recorded_requests() -> list[dict[str, Any]]:
+    return [row for row in recorded("http_agents") if row["kind"] == "request"]
 
 
 def names(headers: list[Any]) -> list[str]:
@@ -64,7 +67,7 @@ def test_metadata_stands_in_the_header_and_in_the_body_in_any_key_order() -> Non
 
 
 def test_headers_and_body_keys_are_those_of_recorded_threads() -> None:
-    for row in recorded():
+    for row in recorded_requests():
         ids = CHILD if is_child(row) else ROOT
         if row["method"] == "GET":
             assert set(names(codex_wire.upgrade_headers(ids))) == set(names(row["headers"]))
@@ -76,6 +79,24 @@ def test_headers_and_body_keys_are_those_of_recorded_threads() -> None:
         assert set(body["client_metadata"]) == set(row["body"]["client_metadata"])
         ours, theirs = (json.loads(b["client_metadata"]["x-codex-turn-metadata"]) for b in (body, row["body"]))
         assert list(ours) == list(theirs)
+
+
+def test_messages_have_the_keys_of_recorded_ones() -> None:
+    seen = set()
+    for row in recorded("ws_agents"):
+        if row["kind"] != "ws_in":
+            continue
+        theirs = row["body"]
+        ids = CHILD if "x-openai-subagent" in theirs["client_metadata"] else ROOT
+        previous, is_prewarm = theirs.get("previous_response_id"), theirs.get("generate") is False
+        sent = codex_wire.prewarm_message(ids) if is_prewarm else codex_wire.turn_message(ids, [], previous)
+        ours = orjson.loads(sent)
+        assert list(ours) == list(theirs)
+        assert set(ours["client_metadata"]) == set(theirs["client_metadata"])
+        metadata = [json.loads(one["client_metadata"]["x-codex-turn-metadata"]) for one in (ours, theirs)]
+        assert list(metadata[0]) == list(metadata[1])
+        seen.add((ids is CHILD, is_prewarm))
+    assert len(seen) == 4
 
 
 def test_items_have_the_keys_of_recorded_ones() -> None:
@@ -98,7 +119,7 @@ def test_items_have_the_keys_of_recorded_ones() -> None:
         ),
     }
     seen = set()
-    for row in recorded():
+    for row in recorded_requests():
         for item in (row["body"] or {}).get("input", []):
             if item["type"] in ours and item.get("role") != "assistant":
                 seen.add(item["type"])
