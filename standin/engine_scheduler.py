@@ -2,9 +2,10 @@
 
 It works in steps, as continuous-batching servers do. A step gives one token of budget to every decoding request and
 the rest of the budget to prompts, oldest first; it lasts as long as its prompt tokens need at the prefill speed plus
-one decode interval when anything decodes. A prompt's blocks can be shared as soon as they are scheduled, chunk by chunk,
-as vLLM does (measured: a later request finds all of an earlier prompt, even while that is being computed). The end of a
-request's prefill yields its first token; generated tokens are not cached. Nothing here reads a clock: the caller says what time it is.
+one decode interval when anything decodes. A prompt's blocks can be shared as soon as they are scheduled, chunk by
+chunk, as vLLM does (measured: a later request finds all of an earlier prompt, even while that is being computed). The
+end of a request's prefill yields its first token; generated tokens are not cached. Nothing here reads a clock: the
+caller says what time it is.
 """
 
 from __future__ import annotations
