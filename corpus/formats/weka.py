@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
@@ -17,6 +16,7 @@ import orjson
 from corpus.card import CARD_NAME
 from corpus.errors import InputError
 from corpus.formats.files import kind_of, read_head, read_value, read_values
+from corpus.formats.trace_rows import Tally, Written
 from corpus.formats.weka_reader import session_from_weka
 from corpus.formats.weka_writer import session_to_weka
 from corpus.output import written_aside
@@ -26,16 +26,6 @@ __all__ = ["Written", "is_weka", "read_weka", "session_from_weka", "session_to_w
 
 _SUFFIXES: Final = (".json", ".jsonl")
 _UNSAFE: Final = re.compile(r"[^A-Za-z0-9._-]+")
-
-
-@dataclass(frozen=True, slots=True)
-class Written:
-    """What `write_weka` wrote, and what WEKA has no place for."""
-
-    sessions: int
-    requests: int
-    left_out_sessions: int  # nothing in them generated anything
-    left_out_requests: int  # failed, or generating nothing; those of left out sessions included
 
 
 def is_weka(path: Path) -> bool:
@@ -95,30 +85,17 @@ def _holds_only_traces(folder: Path) -> bool:
     return all(file.suffix in _SUFFIXES and file.is_file() for file in folder.iterdir()) and is_weka(folder)
 
 
-class _Tally:
-    def __init__(self) -> None:
-        self.sessions = self.requests = self.empty = self.dropped = 0
-
-    def encode(self, session: Session) -> bytes | None:
-        """The session as JSON, None when WEKA could hold nothing of it; counts either."""
-        trace = session_to_weka(session)
-        kept = sum(len(entry.get("requests", (entry,))) for entry in trace["requests"])
-        self.dropped += len(session.requests) - kept
-        if not trace["requests"]:
-            self.empty += 1
-            return None
-        self.sessions += 1
-        self.requests += kept
-        return orjson.dumps(trace, option=orjson.OPT_APPEND_NEWLINE)
-
-    def written(self) -> Written:
-        return Written(self.sessions, self.requests, self.empty, self.dropped)
+def _encode(session: Session, tally: Tally) -> bytes | None:
+    """The session as JSON, None when WEKA could hold nothing of it; counts either."""
+    trace = session_to_weka(session)
+    tally.add(len(session.requests), sum(len(entry.get("requests", (entry,))) for entry in trace["requests"]))
+    return orjson.dumps(trace, option=orjson.OPT_APPEND_NEWLINE) if trace["requests"] else None
 
 
 def _write_one(path: Path, aside: Path, sessions: Iterable[Session]) -> Written:
-    tally = _Tally()
+    tally = Tally()
     for session in sessions:
-        encoded = tally.encode(session)
+        encoded = _encode(session, tally)
         if tally.sessions > 1:
             raise InputError(path, "holds one session, there are more", "name a .jsonl file or a folder")
         if encoded is not None:
@@ -129,19 +106,19 @@ def _write_one(path: Path, aside: Path, sessions: Iterable[Session]) -> Written:
 
 
 def _write_lines(aside: Path, sessions: Iterable[Session]) -> Written:
-    tally = _Tally()
+    tally = Tally()
     with aside.open("wb") as lines:
         for session in sessions:
-            lines.write(tally.encode(session) or b"")
+            lines.write(_encode(session, tally) or b"")
     return tally.written()
 
 
 def _write_folder(aside: Path, sessions: Iterable[Session]) -> Written:
-    tally = _Tally()
+    tally = Tally()
     aside.mkdir()
     taken: set[str] = set()
     for session in sessions:
-        encoded = tally.encode(session)
+        encoded = _encode(session, tally)
         if encoded is not None:
             (aside / f"{_file_name(session.label, taken)}.json").write_bytes(encoded)
     return tally.written()

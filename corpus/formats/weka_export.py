@@ -13,14 +13,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from itertools import pairwise
-from typing import Any, Final
+from typing import Any
 
 from corpus.blocks import expand_blocks
-from corpus.exchange import Purpose
+from corpus.formats.trace_rows import is_answered, output_tokens
 from corpus.formats.weka_shape import GROUP, Trace
 from corpus.session import Request, Session
-
-_GENERATES_NOTHING: Final[frozenset[Purpose]] = frozenset({"count_tokens", "prewarm", "probe"})
 
 
 def to_seconds(us: int) -> float:
@@ -32,7 +30,7 @@ def export_session(session: Session) -> Trace:
     """The session as one object; `requests` is empty when nothing of it generated."""
     streams: dict[int, list[Request]] = {agent.agent: [] for agent in session.agents}
     for request in session.requests:
-        if _is_kept(request):
+        if is_answered(request):
             streams[request.agent].append(request)
     entries = _entries(session, streams)
     main = [(start, 0, entry) for start, entry in entries[0]]
@@ -47,11 +45,6 @@ def export_session(session: Session) -> Trace:
         "requests": ordered,
         "totals": _totals(session, streams),
     }
-
-
-def _is_kept(request: Request) -> bool:
-    answered = request.end == "complete" and (request.status is None or 200 <= request.status < 300)
-    return answered and request.purpose not in _GENERATES_NOTHING
 
 
 def _entries(session: Session, streams: dict[int, list[Request]]) -> dict[int, list[tuple[int, Trace]]]:
@@ -79,7 +72,7 @@ def _entry(session: Session, request: Request, ids: list[int], think_us: int | N
         "type": "s" if streaming else "n",
         "model": session.models[request.model],
         "in": request.input_tokens,
-        "out": _output_tokens(request),
+        "out": output_tokens(request),
         "hash_ids": ids,
         "input_types": list(request.input_kinds),
         "output_types": list(request.output_kinds),
@@ -90,13 +83,6 @@ def _entry(session: Session, request: Request, ids: list[int], think_us: int | N
 
 def _think_us(before: Request, after: Request) -> int | None:
     return None if before.t_end_us is None else max(0, after.t_start_us - before.t_end_us)
-
-
-def _output_tokens(request: Request) -> int:
-    """WEKA has no "unknown"; the provider's count stands in, else 0."""
-    if request.output_tokens is not None:
-        return request.output_tokens
-    return (request.usage.output_tokens or 0) if request.usage else 0
 
 
 def _group(
@@ -165,5 +151,5 @@ def _totals(session: Session, streams: dict[int, list[Request]]) -> dict[str, An
 def _sums(requests: Sequence[Request]) -> dict[str, int]:
     return {
         "input": sum(request.input_tokens for request in requests),
-        "output": sum(_output_tokens(request) for request in requests),
+        "output": sum(output_tokens(request) for request in requests),
     }

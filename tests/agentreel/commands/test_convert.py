@@ -58,3 +58,45 @@ def test_an_existing_output_is_refused_without_force(agentreel: Call, chain: Any
     assert (tmp_path / "out.jsonl").read_text() == "mine"
     assert agentreel("convert", chain.corpus, tmp_path / "out.jsonl", "--to", "weka", "--force").code == 0
     assert (tmp_path / "out.jsonl").read_text() != "mine"
+
+
+@pytest.mark.parametrize(
+    "target", ["weka", "mooncake", "mooncake-plain", "mooncake-delta", "mooncake-agentic", "bailian", "dag_jsonl"]
+)
+def test_a_recorded_corpus_becomes_every_format_and_is_read_again(
+    agentreel: Call, chain: Any, tmp_path: Path, target: str
+) -> None:
+    path = tmp_path / f"{target}.delta.jsonl"
+    said = agentreel("convert", chain.corpus, path, "--to", target)
+    assert said.code == 0, said.err
+    name = f"mooncake-delta:{path}" if target == "mooncake-delta" else path
+    known = json.loads(agentreel("stats", chain.corpus, "--json").out)
+    found = json.loads(agentreel("stats", name, "--json").out)
+    assert 0 < found["requests"] <= known["requests"]
+    assert found["output_tokens"]["max"] == known["output_tokens"]["max"]
+
+
+def test_max_context_drops_single_requests_and_says_how_many(agentreel: Call, tmp_path: Path) -> None:
+    requests = [REQUEST | {"t": n, "in": tokens, "out": 1} for n, tokens in enumerate((10, 999, 500, 1001, 20))]
+    (tmp_path / "in.json").write_text(json.dumps(TINY | {"requests": requests}))
+    said = agentreel("convert", tmp_path / "in.json", tmp_path / "out.json", "--to", "weka", "--max-context", 1000)
+    assert said.code == 0
+    assert "dropped 1 of 5 requests (20.0 %) over 1000 tokens" in said.err
+    kept = json.loads((tmp_path / "out.json").read_bytes())["requests"]
+    assert kept == [r for r in requests if r["in"] != 1001]
+
+
+def test_max_context_that_fits_nothing_writes_nothing(agentreel: Call, tmp_path: Path) -> None:
+    (tmp_path / "in.json").write_text(json.dumps(TINY))
+    said = agentreel("convert", tmp_path / "in.json", tmp_path / "out", "--to", "corpus", "--max-context", 1)
+    assert (said.code, said.err) == (1, "error: --max-context: no request fits 1 tokens; raise it\n")
+    assert not (tmp_path / "out").exists()
+
+
+def test_sessions_left_empty_go_and_the_others_close_up(agentreel: Call, tmp_path: Path) -> None:
+    lines = [TINY | {"id": name, "requests": [REQUEST | {"in": n}]} for name, n in (("a", 9), ("b", 99), ("c", 9))]
+    (tmp_path / "in.jsonl").write_text("\n".join(map(json.dumps, lines)))
+    said = agentreel("convert", tmp_path / "in.jsonl", tmp_path / "out", "--to", "corpus", "--max-context", 50)
+    assert said.code == 0
+    assert "and with them 1 sessions" in said.err
+    assert json.loads(agentreel("stats", tmp_path / "out", "--json").out)["sessions"] == 2
