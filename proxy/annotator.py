@@ -18,6 +18,7 @@ from proxy.heard import gather
 from proxy.identity import identify_heard
 from proxy.installations import Installations
 from proxy.retries import Key, Retries, content_key, ended_badly, is_comparable
+from proxy.thinning import without_pieces
 from wire.answer import read_answer, read_messages
 from wire.api import Api
 from wire.encoding import decode_body
@@ -150,4 +151,5 @@ def _answer(asked: _Asked, record: ResponseRecord) -> Answer:
         return Answer()
     if asked.is_turn:
         return read_messages(record.messages)
-    return read_answer(asked.api, _decoded(record.body, record.headers), _header(record.headers, "content-type"))
+    stream = without_pieces(_decoded(record.body, record.headers))
+    return read_answer(asked.api, stream, _header(record.headers, "content-type"))

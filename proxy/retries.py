@@ -9,13 +9,14 @@ told by `proxy.chains`. Memory is bounded: the oldest failures go.
 
 from __future__ import annotations
 
-import hashlib
 from collections import OrderedDict
 from collections.abc import Iterable
 from typing import Any, Final
 
+import xxhash
+
+from corpus.capture.meta import dump_json
 from corpus.exchange import RequestRecord, ResponseRecord
-from wire.jsonbody import write_json
 
 # Failures remembered. A client gives up after at most 30 attempts within minutes.
 REMEMBERED: Final = 4096
@@ -29,8 +30,8 @@ def content_key(session_id: str | None, body: bytes, messages_request: dict[str,
     """`body` decoded; `messages_request`: the same parsed, for Anthropic's API. The digest stays in this process."""
     if messages_request is not None:
         content = {name: value for name, value in messages_request.items() if name not in _NOT_CONTENT}
-        body = write_json(content).encode("utf-8", "surrogatepass")
-    return session_id, hashlib.blake2b(body, digest_size=16).digest()
+        body = dump_json(content)
+    return session_id, xxhash.xxh3_128_digest(body)
 
 
 class Retries:
