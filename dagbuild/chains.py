@@ -10,6 +10,9 @@ a hook talks under the id of the agent that it serves. Steps come by start, each
     reset      of the agent itself, when that ends here and the step shares nothing: a cleared history
     founding   none: it opens another conversation beside the agent's own
 
+Beside the agent's own conversation, a seam needs more: the last answer there was no final one, and the step shares more
+with it than with the first prompt of any other. Agents of one kind open alike and come one after the other.
+
 "Ends here" looks ahead: no later step repeats that last prompt whole. So a step beside a conversation that goes on
 afterwards is a stream of its own, and one after which the old prompt never comes back is the same conversation. What
 the recorder heard under one agent id is one conversation more readily than what a trace lists: there, also a step
@@ -33,6 +36,7 @@ from corpus.session import Request
 from dagbuild.one_offs import looks_like_one_off
 from dagbuild.prefixes import Prefixes
 
+_FINISHED: Final = frozenset({"end_turn", "stop"})
 _TITLE_TOKENS: Final = 64  # a first answer up to this length is a title, not a turn
 
 
@@ -95,14 +99,14 @@ class _Chains:
         return self.all[max(whole)[2]] if whole else None
 
     def _continued(self, step: Request) -> Chain | None:
-        able = [chain for chain in self.all if self.ended(chain, step) and self._ends_before(chain, step)]
-        seams = [chain for chain in able if self._shared(chain.requests[-1], step) and self._may_follow(chain, step)]
+        able = [chain for chain in self.all if self.ended(chain, step) and self._may_follow(chain, step)]
+        if not able:
+            return None
+        own = self.all[_own(self.all, self._prefixes, heard=self._heard)]
+        seams = [chain for chain in able if self._may_mend(chain, step, own)]
         if seams:
             return max(seams, key=lambda chain: (self._shared(chain.requests[-1], step), chain.requests[-1].request))
-        own = self.all[_own(self.all, self._prefixes, heard=self._heard)] if able else None
-        return (
-            own if own is not None and own in able and self._may_follow(own, step) and self._may_reset(step) else None
-        )
+        return own if own in able and self._may_reset(step) else None
 
     def _founded(self, step: Request) -> Chain:
         tails = [chain.requests[-1] for chain in self.all]
@@ -121,11 +125,20 @@ class _Chains:
     def ended(self, chain: Chain, step: Request) -> bool:
         return end_us(chain.requests[-1]) <= step.t_start_us + self._tick_us
 
-    def _ends_before(self, chain: Chain, step: Request) -> bool:
-        return self._repeated[chain.requests[-1].request] < step.request
-
     def _may_follow(self, chain: Chain, step: Request) -> bool:
-        return self._heard or chain.requests[-1].model == step.model or not self._is_lone(step)
+        """Whether the chain ends here and the step's model may take over."""
+        tail = chain.requests[-1]
+        if self._repeated[tail.request] >= step.request:
+            return False
+        return self._heard or tail.model == step.model or not self._is_lone(step)
+
+    def _may_mend(self, chain: Chain, step: Request, own: Chain) -> bool:
+        tail = chain.requests[-1]
+        depth = self._shared(tail, step)
+        if chain is own or depth == 0:
+            return depth > 0
+        openings = [self._shared(other.requests[0], step) for other in self.all if other is not chain]
+        return tail.stop not in _FINISHED and depth > max(openings)
 
     def _may_reset(self, step: Request) -> bool:
         return self._heard or not (self._is_lone(step) and looks_like_one_off(step, self._peak))

@@ -1,8 +1,9 @@
 """Edges between agents: who started a child, and who waited for it.
 
 A child's stream falls into episodes: the requests from one task given to it up to the next. Calls heard in the capture
-open episodes; a child that no call explains has one episode, opened by time. Every episode is joined by what was heard
-of it, and by time only when nothing was: an episode that no request of the parent follows is never joined.
+open episodes; a child that no call names has one episode, opened by a launch (`launches`), else by time. Every episode
+is joined by what was heard of it, and by time only when nothing was: an episode that no request of the parent follows
+is never joined.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ from dataclasses import dataclass, field
 
 from corpus.graph import end_us
 from corpus.session import Edge, Evidence, Request, ToolCall
+from dagbuild.launches import find_launches, launch_edges
 from dagbuild.streams import Streams, first_after, last_ended, most_recent
 
 
@@ -29,8 +31,11 @@ def child_edges(streams: Streams) -> Iterator[Edge]:
     for call in sorted(streams.session.tool_calls, key=lambda call: (call.emit, call.call)):
         if call.spawned is not None:
             calls[call.spawned].append(call)
-    for agent, requests in streams.by_agent.items():
-        if agent != 0 and requests:
+    children = [agent for agent, requests in streams.by_agent.items() if agent != 0 and requests]
+    launches = find_launches(streams, [agent for agent in children if agent not in calls])
+    yield from launch_edges(streams, launches)
+    for agent in children:
+        if agent not in launches:
             episodes, spawns = _open_episodes(streams, agent, calls[agent])
             yield from spawns
             yield from _heard_joins(streams, agent, episodes, calls[agent])

@@ -46,7 +46,7 @@ class Aside:
 
 @dataclass(frozen=True, slots=True)
 class Stream:
-    """A conversation beside the agent's own. `fork_of`: the request whose prompt it begins with."""
+    """A conversation of an agent. `fork_of`: the request whose prompt it begins with."""
 
     agent: int
     kind: StreamKind

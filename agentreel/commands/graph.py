@@ -7,6 +7,7 @@ import click
 
 from agentreel.console import json_option, print_json
 from agentreel.source import read_source
+from corpus.errors import InputError
 from corpus.session import Session
 from dagbuild.agentx.graph import agentx_documents
 from dagbuild.document import graph_document
@@ -23,12 +24,19 @@ from dagbuild.document import graph_document
 def graph(src: str, compat: str | None, as_json: bool) -> None:
     """Print who spawned whom and who waited for whom in SRC, with the evidence of each edge."""
     sessions = read_source(src)
-    documents = _agentx(sessions) if compat else [graph_document(session) for session in sessions]
+    documents = _agentx(sessions) if compat else [_document(src, session) for session in sessions]
     if as_json:
         print_json(documents)
         return
     for document in documents:
         print_stream(document) if compat else print_graph(document)
+
+
+def _document(src: str, session: Session) -> dict[str, Any]:
+    try:
+        return graph_document(session)
+    except ValueError as error:
+        raise InputError(f"{src}: {session.label}", str(error), "build the corpus again") from error
 
 
 def _agentx(sessions: Iterable[Session]) -> list[dict[str, Any]]:
@@ -38,7 +46,12 @@ def _agentx(sessions: Iterable[Session]) -> list[dict[str, Any]]:
 
 
 def print_graph(document: dict[str, Any]) -> None:
-    print(f"{document['session']}: {len(document['agents'])} agents, {len(document['requests'])} requests")
+    path = document["critical_path"]
+    print(
+        f"{document['session']}: {len(document['agents'])} agents, {len(document['streams'])} streams, "
+        f"{len(document['requests'])} requests, {document['task_time_us'] / 1e6:.3f} s; the longest chain has "
+        f"{len(path['requests'])} requests and takes {path['duration_us'] / 1e6:.3f} s"
+    )
     for edge in document["edges"]:
         if edge["kind"] != "sequence":
             print(

@@ -59,3 +59,10 @@ def test_steps_of_a_found_conversation_follow_each_other_by_prefix(make_session:
     session = make_session(steps, lists=lists, weka=True, input_tokens=90_000)
     assert (2, 3, "sequence", "prefix") in edges(session)
     assert (3, 4, "join", "timing") in edges(session)
+
+
+def test_one_stage_follows_the_other_unless_the_agent_took_a_step_between(make_session: Make) -> None:
+    lists = [ids((0, 9)), ids((0, 12)), ids((50, 9)), ids((90, 9)), ids((0, 15)), ids((70, 9)), ids((0, 18))]
+    steps = [(0, 0, 1), (0, 2, 3), (0, 2.5, 4), (0, 5, 6), (0, 7, 8), (0, 7.5, 9), (0, 10, 11)]
+    session = make_session(steps, lists=lists, weka=True, input_tokens=90_000, output_tokens=9000)
+    assert [edge[:2] for edge in edges(session) if edge[2] == "spawn"] == [(1, 2), (2, 3), (4, 5)]
