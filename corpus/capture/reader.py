@@ -24,7 +24,7 @@ from corpus.exchange import Exchange, GapRecord
 
 __all__ = ["EVERY_SESSION", "Captures", "Damage", "is_captures", "open_captures"]
 
-_CACHE_BYTES: Final = 256 << 20  # uncompressed records kept at hand
+_CACHE_BYTES: Final = 128 << 20  # uncompressed records kept at hand
 _MARKER_BYTES: Final = 64 << 10  # holds the first marker of all but absurd session ids
 
 
@@ -88,7 +88,7 @@ class Captures:
     ) -> Iterator[Exchange]:
         """By t_request_us, over all workers and runs. Without `bodies` these are b"" and `body_bytes` tells their size.
 
-        Memory: some hundred bytes per exchange and at most about 256 MiB of frames.
+        Memory: some hundred bytes per exchange and at most about 128 MiB of frames.
         """
         for request, response in self._pairs(segment_files(self.path, session_id)):
             if isinstance(session_id, EverySession) or request.session_id == session_id:

@@ -80,7 +80,7 @@ class _BlockError(Exception):
 class _Raw:
     """A decompressed frame: `starts[i]` in `data` is where the block at file offset `offsets[i]` begins."""
 
-    data: bytes
+    data: bytearray
     starts: list[int]
     offsets: list[int]
     end: int
@@ -91,10 +91,9 @@ class _Raw:
 
 
 def _decompress(data: bytes, at: int) -> _Raw:
-    pieces: list[bytes] = []
+    whole = bytearray()  # grows in place: a list of pieces to be joined would hold a large frame twice
     starts: list[int] = []
     offsets: list[int] = []
-    length = 0
     flaw = None
     stream = zstandard.ZstdDecompressor(max_window_size=1 << WINDOW_LOG).decompressobj()
     try:
@@ -104,14 +103,13 @@ def _decompress(data: bytes, at: int) -> _Raw:
         while at < len(data) and not stream.eof:
             behind = _block_end(data, at)
             piece = stream.decompress(data[at:behind])
-            pieces.append(piece)
-            starts.append(length)
+            starts.append(len(whole))
             offsets.append(at)
-            length += len(piece)
+            whole += piece
             at = behind
     except (zstandard.ZstdError, _BlockError) as error:
         flaw = Flaw(at, str(error))
-    return _Raw(b"".join(pieces), starts, offsets, at, flaw)
+    return _Raw(whole, starts, offsets, at, flaw)
 
 
 def _block_end(data: bytes, at: int) -> int:
