@@ -62,7 +62,7 @@ class Hooks:
         if is_forward(flow.client_conn):
             return forward_upstream(request)
         provider = provider_of(flow.client_conn)
-        upstream = self._upstreams.choose(provider, request.headers)
+        upstream = self._upstreams.choose(provider, request.headers, request.data.path)
         request.data.path = join_path(provider, upstream, request.data.path)
         request.data.scheme = upstream.scheme.encode()
         request.data.host = upstream.host

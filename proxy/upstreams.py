@@ -52,11 +52,14 @@ class Upstreams:
     openai: Upstream
     chatgpt: Upstream
 
-    def choose(self, provider: Provider, header_names: Container[str]) -> Upstream:
-        """`header_names` tells by lower-case name whether a header is there."""
+    def choose(self, provider: Provider, header_names: Container[str], target: bytes) -> Upstream:
+        """`header_names` tells by lower-case name whether a header is there; `target` is the raw path and query."""
         if provider == "anthropic":
             return self.anthropic
-        return self.chatgpt if CHATGPT_HEADER in header_names else self.openai
+        if CHATGPT_HEADER in header_names:
+            return self.chatgpt
+        inside = [_is_inside(provider, one.path.encode(), target) for one in (self.chatgpt, self.openai)]
+        return self.chatgpt if inside == [True, False] else self.openai  # some of its side calls lack the header
 
 
 def parse_upstream(url: str, option: str) -> Upstream:
@@ -83,12 +86,26 @@ def join_path(provider: Provider, upstream: Upstream, target: bytes) -> bytes:
     if not base or not target.startswith(b"/"):
         return target
     shared = BASE_PATH[provider] or ("/v1" if upstream.path.endswith("/v1") else "")
-    return base + _without_prefix(target, shared.encode())
+    rest = _without_prefix(target, shared.encode())
+    if rest is target and _is_inside(provider, base, target):
+        return target
+    return base + rest
+
+
+def _is_inside(provider: Provider, base: bytes, target: bytes) -> bool:
+    """Whether the client named the upstream's own path already; on the openai listener its first folder will do, for
+    a ChatGPT login has calls beside the model's (`/backend-api/wham/...`).
+    """
+    if not base:
+        return False
+    folder = base if provider == "anthropic" else b"/" + base.split(b"/")[1]
+    return target.startswith(folder + b"/")
 
 
 def _without_prefix(target: bytes, prefix: bytes) -> bytes:
+    """`target` itself when it does not begin so."""
     rest = target[len(prefix) :]
-    if target.startswith(prefix) and (not rest or rest[:1] in b"/?"):
+    if prefix and target.startswith(prefix) and (not rest or rest[:1] in b"/?"):
         return rest
     return target
 

@@ -22,6 +22,11 @@ from proxy.upstreams import Provider, Upstream, Upstreams, join_path, parse_upst
         ("openai", "https://h", b"/v1/responses", b"/v1/responses"),
         ("openai", "https://h/prefix/v1", b"/v1/responses", b"/prefix/v1/responses"),
         ("openai", "https://h/backend-api/codex", b"/v1/models?v=1", b"/backend-api/codex/models?v=1"),
+        ("openai", "https://h/backend-api/codex", b"/backend-api/wham/x?a=b", b"/backend-api/wham/x?a=b"),
+        ("openai", "https://h/backend-api/codex", b"/v1/backend-api/x", b"/backend-api/codex/backend-api/x"),
+        ("openai", "https://h/prefix/v1", b"/prefix/v1/responses", b"/prefix/v1/responses"),
+        ("anthropic", "https://h/proxy", b"/proxy/v1/messages", b"/proxy/v1/messages"),
+        ("anthropic", "https://h/v1/proxy", b"/v1/messages", b"/v1/proxy/v1/messages"),
         ("openai", "https://h/v1", b"/v1", b"/v1"),
         ("openai", "https://h/v1", b"/v1?x=1", b"/v1?x=1"),
         ("openai", "https://h/v1", b"*", b"*"),
@@ -77,8 +82,16 @@ def test_password_in_an_upstream_is_not_repeated() -> None:
 
 
 def test_a_chatgpt_account_has_its_own_upstream_on_the_openai_listener_only() -> None:
-    a, b, c = (parse_upstream(f"http://{name}", "--x") for name in "abc")
+    a, b, c = (parse_upstream(f"http://{name}", "--x") for name in ("a", "b/v1", "c/backend-api/codex"))
     upstreams = Upstreams(anthropic=a, openai=b, chatgpt=c)
-    assert upstreams.choose("openai", {"chatgpt-account-id"}) == c
-    assert upstreams.choose("openai", {"authorization"}) == b
-    assert upstreams.choose("anthropic", {"chatgpt-account-id"}) == a
+    assert upstreams.choose("openai", {"chatgpt-account-id"}, b"/v1/responses") == c
+    assert upstreams.choose("openai", {"authorization"}, b"/v1/responses") == b
+    assert upstreams.choose("openai", {"authorization"}, b"/backend-api/ps/mcp") == c
+    assert upstreams.choose("anthropic", {"chatgpt-account-id"}, b"/backend-api/x") == a
+
+
+def test_upstreams_under_the_same_path_are_told_apart_by_the_header_alone() -> None:
+    b, c = (parse_upstream(f"http://{name}/v1", "--x") for name in "bc")
+    upstreams = Upstreams(anthropic=b, openai=b, chatgpt=c)
+    assert upstreams.choose("openai", set(), b"/v1/responses") == b
+    assert upstreams.choose("openai", {"chatgpt-account-id"}, b"/v1/responses") == c
