@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import contextlib
 import multiprocessing
+import os
 import signal
 import traceback
 from collections import Counter, deque
@@ -27,6 +28,10 @@ from typing import Any, Final, Protocol
 from corpus.errors import AgentreelError
 
 MAX_DEATHS: Final = 3
+_STARTED: Final = "started"
+# Captured bytes (compressed, some sixty times smaller than what was sent) that take longer to work on than a process
+# takes to start and to load a tokenizer, 2 s of processor time.
+_WORTH_A_PROCESS: Final = 1 << 20
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,6 +44,14 @@ class Outcome[Result]:
 
 class Runner(Protocol):
     def run[Task, Result](self, work: Callable[[Task], Result], tasks: Sequence[Task]) -> Iterator[Outcome[Result]]: ...
+
+
+def choose_runner(workers: int | None, tasks: int, captured_bytes: int) -> Runner:
+    """`workers` processes; None: one per core, as far as there is work for each, and none when that is very little."""
+    if workers is None:
+        worth = captured_bytes // _WORTH_A_PROCESS
+        workers = min(len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1, worth)
+    return WorkerProcesses(min(workers, max(tasks, 1))) if workers else InThisProcess()
 
 
 class InThisProcess:
@@ -77,10 +90,10 @@ class WorkerProcesses:
                 for pipe in wait([pipe for pipe, worker in team.items() if worker.task is not None]):
                     assert isinstance(pipe, Connection)
                     outcome = _heard(team, pipe, deaths)
-                    if outcome.failure and not outcome.attempts:
-                        waiting.appendleft(outcome.task)
-                    else:
+                    if outcome is not None and outcome.attempts:
                         yield outcome
+                    elif outcome is not None:
+                        waiting.appendleft(outcome.task)
         finally:
             for worker in team.values():
                 worker.stop()
@@ -96,6 +109,7 @@ class _Worker:
         self.process.start()
         end.close()
         self.task: int | None = None
+        self.has_started = False
 
     def give(self, number: int, tasks: Sequence[Any]) -> None:
         self.task = number
@@ -108,19 +122,25 @@ class _Worker:
         self.process.join()
 
 
-def _heard(team: dict[Connection, _Worker], pipe: Connection, deaths: Counter[int]) -> Outcome[Any]:
+def _heard(team: dict[Connection, _Worker], pipe: Connection, deaths: Counter[int]) -> Outcome[Any] | None:
     """What a worker says; of a dead one a failure, with 0 attempts where the task is to be repeated."""
     worker = team[pipe]
     number = worker.task
     assert number is not None
     try:
-        result, failure, is_fatal = pipe.recv()
+        message = pipe.recv()
     except (EOFError, OSError):
         del team[pipe]
         worker.stop()
+        if not worker.has_started:
+            raise AgentreelError("a worker process could not start; build with --workers 0 to see why") from None
         deaths[number] += 1
         ended = f"its worker process died {deaths[number]} times, last with exit code {worker.process.exitcode}"
         return Outcome(number, None, ended, deaths[number] if deaths[number] >= MAX_DEATHS else 0)
+    if message == _STARTED:
+        worker.has_started = True
+        return None
+    result, failure, is_fatal = message
     worker.task = None
     if is_fatal:
         raise AgentreelError(failure)
@@ -130,6 +150,7 @@ def _heard(team: dict[Connection, _Worker], pipe: Connection, deaths: Counter[in
 def _serve(pipe: Connection, work: Callable[[Any], Any]) -> None:
     """A worker's life: it ends when the other end of the pipe is gone; Ctrl-C is for the one who started it."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
+    pipe.send(_STARTED)
     while True:
         try:
             _, task = pipe.recv()

@@ -197,6 +197,18 @@ def check_record(record: object) -> Counter[str]:
     return seen
 
 
+def strings_of(record: object) -> Iterator[tuple[str, str]]:
+    """Every string of a record and the records in it, with its field; `LeakError` for an unknown field."""
+    return ((name, value) for name, _, value in _leaves(record) if isinstance(value, str))
+
+
+def is_fixed(name: str, text: str) -> bool:
+    """Whether this word is one of those that its field allows: it is ours, or public."""
+    record, _, field = name.partition(".")
+    treatment = FIELDS[record][field].owner
+    return treatment.word is not None and treatment.word(text) == text
+
+
 def rule_of(record: object, field: str) -> Field:
     """`LeakError` when the table does not know the field."""
     kind = type(record).__name__

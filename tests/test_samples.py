@@ -7,14 +7,14 @@ from pathlib import Path
 
 import pytest
 
-from agentreel.building import BuildProgress, BuildSettings, build_sessions
+from agentreel.building import BuildSettings, build_corpus
 from agentreel.source import read_source
+from agentreel.workers import InThisProcess
 from corpus.capture.reader import open_captures
 from corpus.formats.weka import session_to_weka
 from corpus.run import read_run
 from corpus.session import Session
 from corpus.tables import read_card, read_corpus
-from corpus.tokenizer import load_tokenizer
 from dagbuild.document import graph_document
 from replay.fidelity import judge
 
@@ -35,14 +35,13 @@ def test_the_captures_hold_one_whole_session() -> None:
     assert [exchange.request.identity.purpose for exchange in exchanges].count("turn") == 11
 
 
-def test_the_captures_build_the_corpus(session: Session) -> None:
-    card = read_card(SAMPLES / "corpus")
-    tokenizer = load_tokenizer()
-    assert tokenizer.sha256 == card.tokenizer_sha256
-    progress = BuildProgress()
-    settings = BuildSettings(tokenizer, block_size=64, max_input_tokens=990_000, keep_aux=False)
-    assert list(build_sessions(open_captures(SAMPLES / "captures"), settings, progress)) == [session]
-    assert progress.rejected == card.rejected
+def test_the_captures_build_the_corpus(tmp_path: Path) -> None:
+    captures = open_captures(SAMPLES / "captures")
+    settings = BuildSettings("deepseek-v4", block_size=64, max_input_tokens=990_000, keep_aux=False)
+    written = read_card(SAMPLES / "corpus")
+    card, _ = build_corpus(captures, tmp_path / "corpus", settings, InThisProcess(), created_by=written.created_by)
+    assert card == written
+    assert list(read_corpus(tmp_path / "corpus")) == list(read_corpus(SAMPLES / "corpus"))
 
 
 def test_the_corpus_gives_the_graph(session: Session) -> None:

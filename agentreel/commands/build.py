@@ -1,14 +1,18 @@
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
 from agentreel import __version__
-from agentreel.console import counted, force_option, json_option, note_damage, print_json
-from corpus.errors import InputError
-from corpus.session import Session
+from agentreel.console import counted, force_option, json_option, note, print_json
+
+if TYPE_CHECKING:
+    from agentreel.building import BuildReport, Done
+    from agentreel.workers import Outcome
+    from corpus.card import Card
 
 _MAX_INPUT_TOKENS = 990_000  # above that, local counts of the published corpora proved to be overcounts
 
@@ -26,6 +30,16 @@ _MAX_INPUT_TOKENS = 990_000  # above that, local counts of the published corpora
     show_default=True,
     help="Leave longer prompts out.",
 )
+@click.option(
+    "--workers",
+    type=click.IntRange(0, 1024),
+    help="Worker processes; 0: none, all in this one. [default: one per core, as far as there is work]",
+)
+@click.option(
+    "--calibration",
+    type=click.Path(path_type=Path),
+    help="Lengths as the provider counts them, by a file that `calibrate` made. [default: as the tokenizer counts]",
+)
 @force_option
 @json_option
 def build(
@@ -35,42 +49,60 @@ def build(
     block_size: int,
     keep_aux: bool,
     max_input_tokens: int,
+    workers: int | None,
+    calibration: Path | None,
     force: bool,
     as_json: bool,
 ) -> int:
-    """Turn CAPTURES into CORPUS: integers and words from fixed lists, no prompt, code or tool output."""
-    from agentreel.building import BuildProgress, BuildSettings, build_sessions
+    """Turn CAPTURES into CORPUS: integers and words from fixed lists, no prompt, code or tool output.
+
+    Sessions are worked on one by one; what is done is kept beside CORPUS until all are, so a build that was interrupted
+    goes on where it was. A session that cannot be worked on is listed and left out (exit code 3). A corpus that fails
+    an audit is not written.
+    """
+    from agentreel.building import BuildSettings, build_corpus
+    from agentreel.workers import choose_runner
+    from anonymize.calibration_file import read_calibration
+    from corpus.capture.directory import segment_files
     from corpus.capture.reader import open_captures
-    from corpus.card import Card
-    from corpus.output import refuse_existing
-    from corpus.tables import is_corpus, write_corpus
     from corpus.tokenizer import DEFAULT_TOKENIZER, load_tokenizer
 
-    refuse_existing(corpus, force=force, replaceable=is_corpus)
+    if calibration is not None:
+        read_calibration(calibration, load_tokenizer(tokenizer or DEFAULT_TOKENIZER))
     store = open_captures(captures)
-    loaded = load_tokenizer(tokenizer or DEFAULT_TOKENIZER)
-    progress = BuildProgress()
-    made = build_sessions(store, BuildSettings(loaded, block_size, max_input_tokens, keep_aux), progress)
-    card = Card(f"agentreel {__version__}", loaded.name, loaded.sha256, block_size, rejected=progress.rejected)
-    sessions = counted("building", _refuse_none(made, captures, progress.rejected), len(store.session_ids()))
-    card = write_corpus(corpus, sessions, card, force=force)
+    captured_bytes = sum(file.stat().st_size for file in segment_files(captures))
+    card, report = build_corpus(
+        store,
+        corpus,
+        BuildSettings(tokenizer or DEFAULT_TOKENIZER, block_size, max_input_tokens, keep_aux, calibration),
+        choose_runner(workers, len(store.session_ids()), captured_bytes),
+        created_by=f"agentreel {__version__}",
+        force=force,
+        watch=_watched,
+    )
+    _say(corpus, card, report, as_json=as_json)
+    return 3 if report.damage or report.poison or card.rejected.get("unparsable") else 0
+
+
+def _watched(outcomes: Iterable[Outcome[Done]], total: int) -> Iterable[Outcome[Done]]:
+    return counted("building", outcomes, total)
+
+
+def _say(corpus: Path, card: Card, report: BuildReport, *, as_json: bool) -> None:
+    for file, offset, problem in report.damage:
+        note(f"damaged: {file} at byte {offset}: {problem}")
+    for session, failure in report.poison:
+        note(f"left out: session {session}: {failure}")
+    if report.resumed:
+        note(f"{report.resumed} of {report.sessions} sessions were done already")
     if as_json:
-        keys = ("counts", "rejected", "fingerprint", "tokenizer")
-        print_json({"corpus": str(corpus)} | {key: getattr(card, key) for key in keys})
-    else:
-        print(f"{corpus}: " + ", ".join(f"{n} {what.replace('_', ' ')}" for what, n in card.counts.items()))
-        for reason, n in sorted(card.rejected.items()):
-            print(f"  left out: {n} {reason.replace('_', ' ')}")
-    damaged = note_damage(store)
-    return 3 if damaged or card.rejected.get("unparsable") else 0
-
-
-def _refuse_none(sessions: Iterator[Session], captures: Path, rejected: dict[str, int]) -> Iterator[Session]:
-    """A corpus without a session is a mistake somewhere before; say what became of the exchanges."""
-    empty = True
-    for session in sessions:
-        empty = False
-        yield session
-    if empty:
-        reasons = ", ".join(f"{n} {reason}" for reason, n in sorted(rejected.items())) or "no exchange was recorded"
-        raise InputError(captures, f"holds nothing to build a corpus from ({reasons})")
+        keys = ("counts", "rejected", "fingerprint", "tokenizer", "audit")
+        poison = [{"session": session, "failure": failure} for session, failure in report.poison]
+        said = {"corpus": str(corpus)} | {key: getattr(card, key) for key in keys}
+        print_json(said | {"poison": poison, "resumed": report.resumed})
+        return
+    print(f"{corpus}: " + ", ".join(f"{n} {what.replace('_', ' ')}" for what, n in card.counts.items()))
+    for reason, n in sorted(card.rejected.items()):
+        print(f"  left out: {n} {reason.replace('_', ' ')}")
+    for test, found in card.audit.items():
+        print(f"  audit {test}: {found}")

@@ -5,10 +5,11 @@ import signal
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 import pytest
 
-from agentreel.workers import MAX_DEATHS, InThisProcess, Runner, WorkerProcesses
+from agentreel.workers import MAX_DEATHS, InThisProcess, Runner, WorkerProcesses, choose_runner
 from corpus.errors import AgentreelError, InputError
 
 
@@ -39,6 +40,16 @@ def fail(number: int) -> int:
 
 def mistake(number: int) -> int:
     raise InputError("/home", f"cannot be used for {number}", "choose another")
+
+
+class Stillborn:
+    """Work that cannot even be unpacked in another process."""
+
+    def __call__(self, number: int) -> int:
+        return number
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return os._exit, (3,)
 
 
 @pytest.fixture(params=[InThisProcess, partial(WorkerProcesses, 2)])
@@ -82,3 +93,19 @@ def test_a_task_that_always_kills_its_worker_is_poison_and_costs_no_other_task()
     assert (outcomes[0].result, outcomes[2].result) == (0, 2)
     assert (outcomes[1].result, outcomes[1].attempts) == (None, MAX_DEATHS)
     assert "died 3 times, last with exit code -9" in outcomes[1].failure
+
+
+def test_workers_that_cannot_start_blame_no_task() -> None:
+    with pytest.raises(AgentreelError, match="could not start"):
+        list(WorkerProcesses(2).run(Stillborn(), [0, 1, 2]))
+
+
+@pytest.mark.parametrize(
+    ("workers", "tasks", "captured", "expected"),
+    [(None, 9, 1000, 0), (0, 9, 1 << 40, 0), (3, 9, 0, 3), (8, 2, 0, 2), (None, 1, 1 << 40, 1)],
+)
+def test_processes_are_started_as_far_as_there_is_work(
+    workers: int | None, tasks: int, captured: int, expected: int
+) -> None:
+    runner = choose_runner(workers, tasks, captured)
+    assert (runner._workers if isinstance(runner, WorkerProcesses) else 0) == expected

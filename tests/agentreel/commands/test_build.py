@@ -1,10 +1,16 @@
 from __future__ import annotations
 
 import json
+import subprocess
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import pytest
+
+from agentreel import building
+from corpus.capture.reader import open_captures
 from corpus.capture.writer import CaptureWriter
 
 Call = Callable[..., Any]
@@ -59,3 +65,49 @@ def test_an_unknown_tokenizer_lists_the_known_ones(agentreel: Call, chain: Any, 
     said = agentreel("build", chain.captures, tmp_path / "corpus", "--tokenizer", "no-such")
     assert said.code == 1
     assert "deepseek-v4" in said.err
+
+
+def test_worker_processes_write_the_same_bytes_and_say_what_the_audit_found(
+    agentreel: Call, chain: Any, tmp_path: Path
+) -> None:
+    said = agentreel("build", chain.captures, tmp_path / "again", "--workers", "2")
+    assert said.code == 0
+    assert "audit T2: passed on" in said.out
+    for table in sorted(chain.corpus.iterdir()):
+        assert (tmp_path / "again" / table.name).read_bytes() == table.read_bytes()
+
+
+def test_a_session_that_cannot_be_worked_on_is_listed_and_is_exit_code_3(
+    agentreel: Call, chain: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    real = building.make_piece
+    poison = open_captures(chain.captures).session_ids()[-1]
+
+    def fail(task: building.SessionTask) -> building.Done:
+        if task.session_ids == (poison,):
+            raise ValueError("words of a prompt")
+        return real(task)
+
+    monkeypatch.setattr(building, "make_piece", fail)
+    said = agentreel("build", chain.captures, tmp_path / "corpus", "--json")
+    assert said.code == 3
+    found = json.loads(said.out)
+    assert [one["session"] for one in found["poison"]] == [poison or "without an id"]
+    assert found["rejected"]["poison_session"] > 0
+    assert "ValueError at test_build.py" in said.err
+    assert "words of a prompt" not in said.err + said.out
+
+
+def test_a_killed_build_goes_on_where_it_was(chain: Any, tmp_path: Path, agentreel: Call) -> None:
+    """A real process, killed as soon as the first piece is there."""
+    command = [sys.executable, "-m", "agentreel", "build", str(chain.captures), str(tmp_path / "corpus")]
+    child = subprocess.Popen([*command, "--workers", "1"], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    while child.poll() is None and not list(tmp_path.glob(".corpus.build/*.piece")):
+        pass
+    child.kill()
+    child.wait()
+    said = agentreel("build", chain.captures, tmp_path / "corpus", "--workers", "0")
+    assert said.code == 0
+    assert "sessions were done already" in said.err
+    for table in sorted(chain.corpus.iterdir()):
+        assert (tmp_path / "corpus" / table.name).read_bytes() == table.read_bytes()
