@@ -171,6 +171,7 @@ FIELDS: Final[dict[str, dict[str, Field]]] = {
         "created_by": _pattern(created_by, "agentreel and its version"),
         "tokenizer": _pattern(tokenizer_name, "a plain short name"),
         "tokenizer_sha256": _pattern(checksum, "hexadecimal"),
+        "calibration": _pattern(checksum, "hexadecimal"),
         "block_size": _same,
         "version": _same,
         "fingerprint": _pattern(checksum, "hexadecimal"),

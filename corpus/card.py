@@ -12,7 +12,8 @@ from corpus.errors import InputError
 
 CORPUS_VERSION: Final = 1  # of tables and card together; a reader takes this one only
 CARD_NAME: Final = "card.json"
-_SINCE: Final[dict[str, Any]] = {"policy": "owner", "audit": {}}  # keys that cards of this version first lacked
+# keys that cards of this version first lacked
+_SINCE: Final[dict[str, Any]] = {"policy": "owner", "audit": {}, "calibration": None}
 COUNTED: Final = ("sessions", "agents", "requests", "tool_calls", "edges")
 
 
@@ -31,6 +32,7 @@ class Card:
     fingerprint: str = ""
     counts: dict[str, int] = field(default_factory=dict)  # rows of each table
     rejected: dict[str, int] = field(default_factory=dict)
+    calibration: str | None = None  # SHA-256 of the one that lengths follow; None: they are the tokenizer's own
     policy: str = "owner"  # whose column of the policy table the values follow: "owner" or "public"
     audit: dict[str, str] = field(default_factory=dict)  # audit tests that only a build can run, and what they found
 
@@ -78,7 +80,7 @@ def _fits(name: str, value: object) -> bool:
             return isinstance(value, dict) and all(isinstance(text, str) for text in value.values())
         case "policy":
             return value in ("owner", "public")
-        case "tokenizer" | "tokenizer_sha256":
+        case "tokenizer" | "tokenizer_sha256" | "calibration":
             return value is None or isinstance(value, str)
         case _:
             return isinstance(value, str)

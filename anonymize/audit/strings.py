@@ -22,7 +22,8 @@ from wire.errors import WireError
 
 _WINDOW: Final = 12
 _LEAST_LETTERS: Final = 6
-_CHECKSUMS: Final = frozenset({"Card.fingerprint", "Card.tokenizer_sha256"})  # T7 holds them to be hexadecimal
+# T7 holds them to be hexadecimal
+_CHECKSUMS: Final = frozenset({"Card.fingerprint", "Card.tokenizer_sha256", "Card.calibration"})
 _SHAPES: Final = {
     "a hexadecimal number": re.compile(r"[0-9a-fA-F]{16}"),
     "base64": re.compile(r"(?=[A-Za-z0-9+/_-]*\d)(?=[A-Za-z0-9+/_-]*[A-Z])[A-Za-z0-9+/_-]{20}"),
