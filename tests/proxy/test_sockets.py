@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import asyncio
 import socket
 
 import pytest
@@ -59,3 +60,18 @@ def test_a_host_that_is_no_address_is_one_line() -> None:
         bind("no.such.host.invalid", 0)
     with pytest.raises(InputError, match="cannot be listened on"):
         bind("192.0.2.1", 0)
+
+
+async def test_connections_that_are_accepted_do_not_collect_small_pieces() -> None:
+    accepted: list[int] = []
+
+    def note(_reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        accepted.append(writer.get_extra_info("socket").getsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY))
+        writer.close()
+
+    async with await asyncio.start_server(note, sock=bind("127.0.0.1", 0)) as server:
+        reader, writer = await asyncio.open_connection(*server.sockets[0].getsockname())
+        await reader.read()
+        writer.close()
+    assert accepted
+    assert all(accepted)
