@@ -32,20 +32,43 @@ _MIX_2 = np.uint64(0x94D049BB133111EB)
 
 def encode_blocks(lists: Iterable[Sequence[int] | NDArray[Any]]) -> list[Blocks]:
     """One delta a list, in order; ids must fit 64 signed bits (OverflowError)."""
-    known: dict[int, int] = {}  # key of a prefix -> request that introduced it
-    seen: list[Ids] = []
-    encoded: list[Blocks] = []
-    for number, given in enumerate(lists):
-        ids = np.asarray(given, dtype=np.int64)
-        keys = _prefix_keys(ids)
-        keep = _longest_known(keys, known)
+    encoder = _Encoder()
+    return [encoder.encode(given) for given in lists]
+
+
+class _Encoder:
+    """Most lists repeat the one before whole; then only what they add is converted and looked up."""
+
+    def __init__(self) -> None:
+        self._known: dict[int, int] = {}  # key of a prefix -> request that introduced it
+        self._seen: list[Ids] = []
+        self._given: Sequence[int] | NDArray[Any] = ()  # the list before
+        self._keys: NDArray[np.uint64] = np.empty(0, np.uint64)  # of it
+
+    def encode(self, given: Sequence[int] | NDArray[Any]) -> Blocks:
+        repeated = self._repeated(given)
+        added = np.asarray(given[repeated:], dtype=np.int64)
+        if repeated:
+            ids = np.concatenate((self._seen[-1], added))
+            keys = np.concatenate((self._keys, _prefix_keys(added, repeated) + self._keys[-1]))
+        else:
+            ids, keys = added, _prefix_keys(added)
+        known, number = self._known, len(self._seen)
+        keep = _longest_known(keys, known, repeated)
         base = known[int(keys[keep - 1])] if keep else -1
-        if keep and not np.array_equal(seen[base][:keep], ids[:keep]):
+        if keep and not np.array_equal(self._seen[base][:keep], ids[:keep]):
             base, keep = -1, 0
         known.update(zip(keys[keep:].tolist(), repeat(number)))
-        seen.append(ids)
-        encoded.append(Blocks(base, keep, *_runs(ids[keep:])))
-    return encoded
+        self._seen.append(ids)
+        self._given, self._keys = given, keys
+        return Blocks(base, keep, *_runs(ids[keep:]))
+
+    def _repeated(self, given: Sequence[int] | NDArray[Any]) -> int:
+        """Length of the list before where this one begins with all of it, else 0."""
+        length = len(self._given)
+        if not isinstance(given, list) or not isinstance(self._given, list) or len(given) < length:
+            return 0
+        return length if given[:length] == self._given else 0
 
 
 def expand_blocks(blocks: Sequence[Blocks]) -> list[Ids]:
@@ -97,8 +120,9 @@ def expand_segments(requests: Sequence[Request]) -> list[SegmentList]:
     return expanded
 
 
-def _prefix_keys(ids: Ids) -> NDArray[np.uint64]:
-    mixed = ids.astype(np.uint64) * _MIX_2 + np.arange(1, len(ids) + 1, dtype=np.uint64) * _STEP
+def _prefix_keys(ids: Ids, start: int = 0) -> NDArray[np.uint64]:
+    """Keys of the prefixes of a list whose ids from `start` on are given, counted from there."""
+    mixed = ids.astype(np.uint64) * _MIX_2 + np.arange(start + 1, start + len(ids) + 1, dtype=np.uint64) * _STEP
     mixed ^= mixed >> np.uint64(30)
     mixed *= _MIX_1
     mixed ^= mixed >> np.uint64(27)
@@ -107,8 +131,9 @@ def _prefix_keys(ids: Ids) -> NDArray[np.uint64]:
     return np.cumsum(mixed, dtype=np.uint64)
 
 
-def _longest_known(keys: NDArray[np.uint64], known: dict[int, int]) -> int:
-    low, high = 0, len(keys)
+def _longest_known(keys: NDArray[np.uint64], known: dict[int, int], low: int) -> int:
+    """`low`: a length that is known."""
+    high = len(keys)
     while low < high:
         middle = (low + high + 1) // 2
         if int(keys[middle - 1]) in known:

@@ -12,6 +12,8 @@ import math
 from collections.abc import Callable, Mapping
 from typing import Any, Final, NamedTuple
 
+import numpy as np
+
 from corpus.errors import InputError
 
 Object = dict[str, Any]  # a checked object
@@ -63,10 +65,21 @@ def is_texts(value: object) -> Problem:
 def is_ids(value: object) -> Problem:
     if not isinstance(value, list):
         return "", f"must be a list of block ids, is {show(value)}"
-    if not value or (set(map(type, value)) == {int} and min(value) >= 0 and max(value) <= MAX_INT):
+    if not value or _are_ids(value):
         return None
-    odd = next(i for i, entry in enumerate(value) if is_count(entry) is not None)
-    return f"[{odd}]", f"must be a whole number from 0, is {show(value[odd])}"
+    odd = next((i for i, entry in enumerate(value) if is_count(entry) is not None), None)
+    return None if odd is None else (f"[{odd}]", f"must be a whole number from 0, is {show(value[odd])}")
+
+
+def _are_ids(value: list[object]) -> bool:
+    """True only for ids; one conversion instead of a look at each, since lists are long. A bool converts to 0 or 1."""
+    try:
+        ids = np.asarray(value)
+    except (ValueError, OverflowError):
+        return False
+    if ids.dtype != np.int64 or ids.ndim != 1 or ids.min() < 0:
+        return False
+    return not any(isinstance(value[i], bool) for i in np.flatnonzero(ids <= 1).tolist())
 
 
 def is_list(value: object) -> Problem:

@@ -88,8 +88,8 @@ def _dialect(trace: Trace, where: str) -> WekaDialect:
     if relative or (firsts and not absolute and any(first < t for _, t, first in firsts)):
         return "kv-cache-tester"
     entries = [e for one in trace["requests"] for e in (one["requests"] if one["type"] == GROUP else (one,))]
-    lowest = min((min(e["hash_ids"]) for e in entries if e.get("hash_ids")), default=1)
-    if lowest == 0 or not any("stop" in e for e in entries):
+    from_zero = any(0 in e.get("hash_ids", ()) for e in entries)
+    if from_zero or not any("stop" in e for e in entries):
         return "semianalysis"
     if absolute or not all(float(e["t"]).is_integer() for e in entries):
         return "aiperf"
