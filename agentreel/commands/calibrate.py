@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -14,6 +14,9 @@ if TYPE_CHECKING:
     from anonymize.observing import Observed
     from corpus.capture.reader import Captures
     from corpus.tokenizer import Tokenizer
+
+
+type Family = tuple[str | None, ...]
 
 
 @click.command()
@@ -30,6 +33,7 @@ def calibrate(captures: Path, output: Path | None, tokenizer: str | None, force:
     """
     import orjson
 
+    from agentreel.families import session_families
     from anonymize.assessment import assess
     from anonymize.calibration_file import calibration_json, report_json
     from anonymize.fitting import fit_calibration, usable
@@ -41,7 +45,8 @@ def calibrate(captures: Path, output: Path | None, tokenizer: str | None, force:
     if output is not None:
         refuse_existing(output, force=force, replaceable=lambda _: False)
     store, loaded = open_captures(captures), load_tokenizer(tokenizer or DEFAULT_TOKENIZER)
-    sessions = list(counted("reading", _observed(store, loaded), len(store.session_ids())))
+    families = session_families(store)  # forks repeat their origin: one must not be held out while the other is seen
+    sessions = list(counted("reading", _observed(store, families, loaded), len(families)))
     if not any(map(usable, sessions)):
         raise InputError(captures, "holds no prompt of 1,000 tokens or more that the provider counted")
     calibration = fit_calibration(sessions, loaded.name, loaded.sha256)
@@ -60,12 +65,13 @@ def calibrate(captures: Path, output: Path | None, tokenizer: str | None, force:
     return 3 if note_damage(store) else 0
 
 
-def _observed(store: Captures, tokenizer: Tokenizer) -> Iterator[Observed]:
+def _observed(store: Captures, families: Iterable[Family], tokenizer: Tokenizer) -> Iterator[Observed]:
+    from agentreel.families import family_exchanges
     from anonymize.observing import observe
 
-    for session_id in store.session_ids():
-        heads = store.exchanges(session_id, bodies=False)
-        yield observe(store.exchanges(session_id), heads, tokenizer)
+    for family in families:
+        heads = family_exchanges(store, family, bodies=False)
+        yield observe(family_exchanges(store, family), heads, tokenizer)
 
 
 def _print(assessments: dict[str, Assessment]) -> None:
