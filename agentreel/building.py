@@ -92,7 +92,7 @@ class Done:
 class BuildReport:
     """Filled while a corpus is built; complete afterwards."""
 
-    sessions: int = 0  # of the captures
+    sessions: int = 0  # of the corpus to be: families of the captures
     resumed: int = 0  # of them those whose pieces were found
     rejected: Counter[str] = field(default_factory=Counter)
     damage: list[tuple[str, int, str]] = field(default_factory=list)  # file, offset, problem
@@ -144,11 +144,7 @@ def session_tasks(captures: Captures, folder: Path, settings: BuildSettings) -> 
 def make_piece(task: SessionTask) -> Done:
     """The whole work of one task; finds its piece or writes it. InputError when nothing can be built at all."""
     tokenizer = load_tokenizer(task.settings.tokenizer)
-    fitted = task.settings.calibration
-    read = {"tokenizer": tokenizer.sha256, "calibration": digest_files([fitted]) if fitted else None}
-    config = orjson.dumps([asdict(task.settings) | read, task.audited])
-    files = [file for session_id in task.session_ids for file in segment_files(task.captures, session_id)]
-    manifest = Manifest(digest_files(files), task.code, hashlib.blake2b(config, digest_size=16).hexdigest())
+    manifest = Manifest(digest_files(_files(task)), task.code, _config_digest(task, tokenizer))
     path = piece_path(task.folder, task.session_ids)
     piece = read_piece(path, manifest)
     found = piece is not None
@@ -174,7 +170,7 @@ def _make_piece(task: SessionTask, tokenizer: Tokenizer, manifest: Manifest, pat
     if session is not None:
         session = link_session(session)
         check_record(session)
-    names = {str(file) for session_id in task.session_ids for file in segment_files(task.captures, session_id)}
+    names = set(map(str, _files(task)))
     damage = tuple((one.file, one.offset, one.problem) for one in captures.damage if one.file in names)
     rejected = dict(sorted(made.rejected.items()))
     piece = Piece(manifest, rejected, audit | {"T14": True}, damage, session)
@@ -225,6 +221,7 @@ def merge_pieces(
         any_done.tokenizer_sha256 if any_done else None,
         settings.block_size,
         rejected=report.rejected,
+        calibration=_file_sha256(settings.calibration) if settings.calibration else None,
     )
     sessions = _sessions(tasks, done, report, card.audit)
     return write_corpus(
@@ -272,8 +269,19 @@ def _refuse_failed(target: Path, done: Iterable[Done]) -> None:
 
 
 def _captured_bytes(task: SessionTask) -> int:
-    files = (file for session_id in task.session_ids for file in segment_files(task.captures, session_id))
-    return sum(file.stat().st_size for file in files)
+    return sum(file.stat().st_size for file in _files(task))
+
+
+def _files(task: SessionTask) -> list[Path]:
+    return [file for session_id in task.session_ids for file in segment_files(task.captures, session_id)]
+
+
+def _config_digest(task: SessionTask, tokenizer: Tokenizer) -> str:
+    """Of all settings, with the contents of files in the place of their names."""
+    settings = task.settings
+    calibration = None if settings.calibration is None else digest_files([settings.calibration])
+    values = asdict(settings) | {"tokenizer": tokenizer.sha256, "calibration": calibration}
+    return hashlib.blake2b(orjson.dumps([values, task.audited]), digest_size=16).hexdigest()
 
 
 def _count_exchanges(captures: Captures, task: SessionTask) -> int:
@@ -282,6 +290,11 @@ def _count_exchanges(captures: Captures, task: SessionTask) -> int:
 
 def _draw(session_id: str | None) -> bytes:
     return hashlib.blake2b(session_stem(session_id).encode(), digest_size=8).digest()
+
+
+def _file_sha256(path: Path) -> str:
+    with path.open("rb") as stream:
+        return hashlib.file_digest(stream, "sha256").hexdigest()
 
 
 @cache
