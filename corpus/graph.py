@@ -66,17 +66,17 @@ def task_time_us(requests: Iterable[Request]) -> int:
 def critical_path(requests: Sequence[Request], edges: Sequence[Edge]) -> CriticalPath:
     """The longest chain, counted from the start of its first request to the end of its last.
 
-    An edge adds the source's own duration (anchor "end") or none of it (anchor "start"), then its delay. Delays are as
+    Of equally long ways to a request the one that leaves the shortest delay wins: with recorded delays every way from the
+    first request is as long, and what was waited for last is what the request waited for. An edge adds the source's own duration (anchor "end") or none of it (anchor "start"), then its delay. Delays are as
     recorded, so idle and tool time count. ValueError on a cycle.
     """
     into = predecessors(len(requests), edges)
     start = [0] * len(requests)
     before: list[int | None] = [None] * len(requests)
     for request in topological_order(len(requests), edges):
-        for edge in into[request]:
-            due = start[edge.src] + _reach_us(requests[edge.src], edge)
-            if due > start[request] or (due == start[request] and before[request] is None):
-                start[request], before[request] = due, edge.src
+        ways = [(start[e.src] + _reach_us(requests[e.src], e), -e.delay_us, e.src) for e in into[request]]
+        if ways:
+            start[request], _, before[request] = max(ways)
     if not requests:
         return CriticalPath((), 0)
     last = max(range(len(requests)), key=lambda i: (start[i] + _duration_us(requests[i]), -i))

@@ -125,6 +125,16 @@ def test_critical_path_is_the_longest_chain(graph: Graph) -> None:
     assert path.duration_us == brute_force_us(graph) == chain_us(graph, path.requests)
 
 
+def test_critical_path_leads_through_what_was_waited_for_last() -> None:
+    requests = [request(0, 0, 10), request(1, 11, 50), request(2, 52, 60)]  # 1 is a child of 0, joined by 2
+    edges = [
+        Edge(0, 1, "spawn", 1, "end", "id"),
+        Edge(0, 2, "sequence", 42, "end", "id"),
+        Edge(1, 2, "join", 2, "end", "id"),
+    ]
+    assert critical_path(requests, edges).requests == (0, 1, 2)
+
+
 @given(graphs(end_anchored=True))
 def test_critical_path_is_no_longer_than_the_task(graph: Graph) -> None:
     assert critical_path(*graph).duration_us <= task_time_us(graph[0])
