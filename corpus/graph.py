@@ -66,9 +66,10 @@ def task_time_us(requests: Iterable[Request]) -> int:
 def critical_path(requests: Sequence[Request], edges: Sequence[Edge]) -> CriticalPath:
     """The longest chain, counted from the start of its first request to the end of its last.
 
-    Of equally long ways to a request the one that leaves the shortest delay wins: with recorded delays every way from the
-    first request is as long, and what was waited for last is what the request waited for. An edge adds the source's own duration (anchor "end") or none of it (anchor "start"), then its delay. Delays are as
-    recorded, so idle and tool time count. ValueError on a cycle.
+    Of equally long ways to a request the one that leaves the shortest delay wins: with recorded delays every way from
+    the first request is as long, and what was waited for last is what the request waited for. An edge adds the
+    source's own duration (anchor "end") or none of it (anchor "start"), then its delay. Delays are as recorded, so idle
+    and tool time count. ValueError on a cycle.
     """
     into = predecessors(len(requests), edges)
     start = [0] * len(requests)
