@@ -54,7 +54,7 @@ _SUBAGENT: Final = re.compile(r"<subagent_notification>(.*?)</subagent_notificat
 _WORDS: Final = re.compile(r"[\w/-]+")
 
 
-type _Voice = tuple[str | None, Purpose | None]  # one conversation: client id of the agent, purpose if beside its own
+type _Voice = tuple[str | None, str | None]  # one conversation: client id of the agent, what it is if beside its own
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,9 +96,13 @@ class LinkFinder:
         purpose: Purpose,
         prompt: Iterable[tuple[int, Part]],
         answer: Iterable[Part],
+        conversation: str | None = None,
     ) -> None:
-        """One kept request: its prompt as (segment number, part) pairs in order, and its answer's parts."""
-        voice = (agent_id, purpose if purpose in _BESIDE else None)
+        """One kept request: its prompt as (segment number, part) pairs in order, and its answer's parts.
+
+        `conversation` names one of several beside the agent's own that have the same purpose.
+        """
+        voice = (agent_id, conversation or (purpose if purpose in _BESIDE else None))
         self._read_prompt(request, voice, prompt)
         for part in answer:
             if part.kind == "tool_call" and part.call_id:

@@ -131,7 +131,9 @@ class _Walk:
         identity = heard.exchange.request.identity
         if not self._kept:
             self._start_us = heard.exchange.request.t_request_us
-        self._links.hear(len(self._kept), identity.agent_id, identity.purpose, placed, heard.answer.parts)
+        self._links.hear(
+            len(self._kept), identity.agent_id, identity.purpose, placed, heard.answer.parts, identity.conversation
+        )
         self._sizing.answered(heard)
         request = replace(self._request(heard), input_tokens=places[-1].total, input_kinds=_input_kinds(placed, known))
         segments = tuple(place.cut for place in places[1:])

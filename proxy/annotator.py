@@ -14,9 +14,10 @@ from typing import Any, Final
 
 from corpus.exchange import Headers, Identity, RequestRecord, ResponseRecord
 from proxy.chains import Chain, Chains
-from proxy.heard import gather
+from proxy.heard import gather, is_read
 from proxy.identity import identify_heard
 from proxy.installations import Installations
+from proxy.lineage import Lineage
 from proxy.retries import Key, Retries, content_key, ended_badly, is_comparable
 from proxy.thinning import without_pieces
 from wire.answer import read_answer, read_messages
@@ -51,9 +52,10 @@ class Annotator:
         self._retries = Retries()
         self._chains = Chains()
         self._installations = Installations()
+        self._lineage = Lineage()
 
     def annotate_request(self, record: RequestRecord) -> RequestRecord:
-        body = _decoded(record.body, record.headers) if record.api != "other" else b""
+        body = _decoded(record.body, record.headers) if is_read(record) else b""
         parsed = _parsed(body)
         identity = self._identity(record, body, facts_of(parsed) if parsed is not None else RequestFacts())
         chain = self._chain(record.api, parsed)
@@ -87,7 +89,8 @@ class Annotator:
 
     def _identity(self, record: RequestRecord, body: bytes, facts: RequestFacts) -> Identity:
         heard = gather(record, body, facts)
-        return self._installations.attach(heard, identify_heard(heard), record.t_request_us)
+        identity = self._lineage.attach(heard, identify_heard(heard))
+        return self._installations.attach(heard, identity, record.t_request_us)
 
     def _chain(self, api: Api, parsed: dict[str, Any] | None) -> Chain | None:
         try:

@@ -1,12 +1,13 @@
 """What a request says about itself, gathered by source before anything is concluded from it.
 
 A source is a place and a name: `header:` as sent; `turn:` Codex turn metadata, the body's copy or else the header's;
-`flat:` other keys of Codex client_metadata; `user:` what Claude Code packs into metadata.user_id; `body:` the model.
+`flat:` other keys of Codex client_metadata; `user:` what Claude Code packs into metadata.user_id; `body:` a field.
 The rest are facts about the request's shape that purposes are told by.
 """
 
 from __future__ import annotations
 
+import hashlib
 import re
 from dataclasses import dataclass
 from typing import Final
@@ -19,18 +20,27 @@ from wire.errors import WireError
 from wire.facts import RequestFacts
 from wire.prompt import Part, read_prompt
 
-# Product name at the start of the user agent; Codex calls itself codex_exec, codex-tui, or what a client of its app
-# server likes, but always sends turn metadata.
-HARNESSES: Final[tuple[tuple[str, str], ...]] = (
-    ("claude-cli/", "claude-code"),
-    ("codex", "codex"),
-    ("opencode/", "opencode"),
-    ("QwenCode/", "qwen-code"),
-    ("GeminiCLI/", "gemini-cli"),
+# (source or place, how what it says begins, harness); the first row that fits. Codex calls itself codex_exec, codex-tui,
+# or what a client of its app server likes, but always sends turn metadata. The last five are not measured.
+HARNESSES: Final[tuple[tuple[str, str, str], ...]] = (
+    ("turn:", "", "codex"),
+    ("header:user-agent", "claude-cli/", "claude-code"),
+    ("header:user-agent", "codex", "codex"),
+    ("header:user-agent", "opencode/", "opencode"),
+    ("header:x-opencode-session", "", "opencode"),
+    ("header:user-agent", "pi (", "pi"),
+    ("header:user-agent", "pi/", "pi"),
+    ("header:x-title", "Cline", "cline"),
+    ("header:x-task-id", "", "cline"),
+    ("header:user-agent", "QwenCode/", "qwen-code"),
+    ("header:user-agent", "GeminiCLI", "gemini-cli"),
 )
+# Speak an API that is not read here, and name their session in the body only.
+READ_ANYWAY: Final = frozenset({"gemini-cli"})
 
 _LONG_INSTRUCTION: Final = 4000  # characters; Claude Code asks for a summary in 6.5 to 7.3 thousand
 _IDENTITY_ONLY: Final = 200  # characters; Claude Code's identity sentence alone has about 60
+_PREFIX_BYTES: Final = 8
 _SUMMARY_BETA: Final = "fallback-credit-"  # on requests for a summary, and after a refusal
 
 
@@ -98,6 +108,16 @@ class Heard:
         parts = self._parts()
         return bool(parts) and parts[-1].kind == "user" and len(parts[-1].text) >= _LONG_INSTRUCTION
 
+    @property
+    def prefix(self) -> str:
+        """Names what stands before the conversation's second message: equal for all requests of one conversation."""
+        digest = hashlib.blake2b(digest_size=_PREFIX_BYTES)
+        for part in self._parts():
+            if part.message <= 0:
+                content = part.digest or part.text
+                digest.update(f"{part.kind}\0{part.name}\0{content}\0".encode("utf-8", "surrogatepass"))
+        return digest.hexdigest()
+
     def _parts(self) -> tuple[Part, ...]:
         try:
             return read_prompt(self.api, self.body).parts
@@ -116,6 +136,7 @@ def gather(record: RequestRecord, body: bytes, facts: RequestFacts) -> Heard:
     told |= {f"turn:{name}": value for name, value in _strings(metadata).items()}
     told |= {f"flat:{name}": value for name, value in facts.client_metadata.items()}
     told |= {f"user:{name}": value for name, value in _user_id(facts.metadata_user_id).items()}
+    told |= {f"body:{path}": value for path, value in facts.named.items()}
     told["body:model"] = facts.model or ""
     told = {source: value for source, value in told.items() if value}
     return Heard(record.method, record.path, record.api, told, facts, _harness(told), body)
@@ -135,8 +156,12 @@ def _user_id(text: str | None) -> dict[str, str]:
     return {"session_id": old[1]} if old else _strings(text)
 
 
+def is_read(record: RequestRecord) -> bool:
+    """Whether the body may say who sent it."""
+    return record.api != "other" or _harness({f"header:{n.lower()}": v for n, v in record.headers}) in READ_ANYWAY
+
+
 def _harness(told: dict[str, str]) -> str | None:
-    if any(source.startswith("turn:") for source in told):
-        return "codex"
-    agent = told.get("header:user-agent", "")
-    return next((harness for product, harness in HARNESSES if agent.startswith(product)), None)
+    places = {f"{source.partition(':')[0]}:": "" for source in told}
+    said = told | places
+    return next((one for source, begin, one in HARNESSES if source in said and said[source].startswith(begin)), None)

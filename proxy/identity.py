@@ -6,6 +6,10 @@ Measured on Claude Code 2.1.328 and Codex 0.171.0. What matters:
   headers come only when the user asks for them, so each purpose also has a rule on the request's shape.
 - Codex: the turn metadata in the body is canonical, its header copy is the fallback (and all a handshake has). The
   session is the root's thread, also for sub-agents; the thread is the agent.
+- OpenCode gives a child a session id of its own and names its parent's; `proxy.lineage` follows that to the root.
+- Pi, Cline, Qwen Code and Gemini CLI only name a session; Pi does so in headers when told to, and as prompt cache key.
+- An agent-type hook of Claude Code talks under the id of the agent that tripped it; `conversation` tells it apart, by
+  the prefix that its requests share.
 - `agent_kind` is "main" exactly when `agent_id` is None. A request beside the conversation (a title, a search) has no
   agent of its own: its purpose says what it is.
 Not recognisable without the class headers: Workflow agents (taken for sub-agents) and side questions (for turns).
@@ -34,6 +38,9 @@ SOURCES: Final[dict[str, tuple[str, ...]]] = {
         "header:x-session-affinity",
         "header:x-task-id",
         "user:session_id",
+        "body:metadata.sessionId",
+        "body:request.session_id",
+        "body:prompt_cache_key",
     ),
     "agent_id": (
         "turn:thread_id",
@@ -47,9 +54,17 @@ SOURCES: Final[dict[str, tuple[str, ...]]] = {
         "flat:x-codex-parent-thread-id",
         "header:x-claude-code-parent-agent-id",
         "header:x-codex-parent-thread-id",
+        "header:x-parent-session-id",
     ),
     "agent_name": ("turn:agent_name",),
-    "turn_id": ("turn:turn_id", "flat:turn_id", "header:x-claude-code-prompt-id", "header:x-opencode-request"),
+    "turn_id": (
+        "turn:turn_id",
+        "flat:turn_id",
+        "header:x-claude-code-prompt-id",
+        "header:x-opencode-request",
+        "body:metadata.promptId",
+        "body:user_prompt_id",
+    ),
     "model": ("body:model", "turn:model"),
     "label": ("header:x-openai-subagent", "flat:x-openai-subagent", "turn:subagent_kind", "turn:thread_source"),
     "class": ("header:x-claude-code-request-class",),
@@ -124,6 +139,7 @@ def identify_heard(heard: Heard) -> Identity:
         harness_version=heard.version,
         model=heard.first(SOURCES["model"]),
         stream=heard.facts.stream,
+        conversation=heard.prefix if purpose == "hook" else None,
     )
 
 

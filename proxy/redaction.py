@@ -71,6 +71,7 @@ STORED_HEADERS: Final[frozenset[str]] = frozenset(
         "x-session-affinity",
         "x-session-id",
         "x-task-id",
+        "x-title",
         # answers
         "date",
         "openai-processing-ms",

@@ -19,6 +19,15 @@ from wire.tools import is_server_tool, tool_names
 
 SYSTEM_HEAD_CHARACTERS: Final = 4096  # longer than the openings by which known system prompts differ
 
+# Where other agents' bodies name a session, a prompt, a model: keys from the outside in.
+NAMED_PATHS: Final = (
+    "prompt_cache_key",
+    "metadata.sessionId",  # Qwen Code
+    "metadata.promptId",
+    "request.session_id",  # Gemini CLI
+    "user_prompt_id",
+)
+
 _SYSTEM_ROLES: Final = frozenset({"system", "developer"})
 
 
@@ -39,6 +48,7 @@ class RequestFacts:
     metadata_user_id: str | None = None  # Claude Code: JSON in a string
     system_texts_head: str = ""  # first characters of the system texts, without Claude Code's billing line
     generates: bool = True  # False: a Responses request that only readies the connection
+    named: dict[str, str] = field(default_factory=dict)  # what NAMED_PATHS say, by path
 
 
 def peek_request(api: Api, body: bytes) -> RequestFacts:
@@ -72,6 +82,7 @@ def facts_of(request: dict[str, Any]) -> RequestFacts:
         metadata_user_id=string(metadata.get("user_id")),
         system_texts_head=_system_head(request),
         generates=request.get("generate") is not False,
+        named=_named(request),
     )
 
 
@@ -80,6 +91,15 @@ def _object(request: dict[str, Any], *path: str) -> dict[str, Any]:
     for key in path:
         value = value.get(key) if isinstance(value, dict) else None
     return value if isinstance(value, dict) else {}
+
+
+def _named(request: dict[str, Any]) -> dict[str, str]:
+    named = {}
+    for path in NAMED_PATHS:
+        *outer, last = path.split(".")
+        if value := string(_object(request, *outer).get(last)):
+            named[path] = value
+    return named
 
 
 def _tools(request: dict[str, Any]) -> tuple[tuple[str, ...], list[dict[str, Any]]]:

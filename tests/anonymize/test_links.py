@@ -304,3 +304,14 @@ def link_of(one: ToolCall, session: Session) -> Link:
     assert receivers <= {emitter}
     result = None if one.result is None else session.requests[one.result].agent
     return emitter, one.spawned, result, tuple(delivery.evidence for delivery in one.deliveries)
+
+
+def test_two_hooks_at_once_are_kept_apart_by_their_conversations() -> None:
+    finder = LinkFinder([Speaker(None, None)])
+    shell = Part("tool_call", "{}", 1, "assistant", call_id="t1", name="Bash")
+    result = Part("tool_result", "done", 2, "user", call_id="t1")
+    for request, conversation in enumerate(("a", "b")):
+        finder.hear(request, None, "hook", [], [shell], conversation)
+    for request, conversation in enumerate(("b", "a"), start=2):
+        finder.hear(request, None, "hook", [(0, result)], [], conversation)
+    assert [(found.emit, found.result) for found in finder.calls({})] == [(0, 3), (1, 2)]

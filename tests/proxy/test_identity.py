@@ -9,6 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from corpus.exchange import Identity, RequestRecord
+from proxy.annotator import Annotator
 from proxy.identity import identify
 from proxy.redaction import stored_headers
 from tests.proxy.captured import (
@@ -290,3 +291,86 @@ def test_every_codex_model_request_has_session_harness_version_and_turn() -> Non
                 assert identity.session_id
                 assert (identity.harness, identity.harness_version) == ("codex", "0.171.0")
                 assert identity.turn_id
+
+
+# --- clients known from their sources: a row each
+
+CHAT = {"model": "m", "messages": []}
+GEMINI = {"model": "g", "user_prompt_id": "p", "request": {"session_id": "s", "contents": []}}
+
+
+@pytest.mark.parametrize(
+    ("headers", "body", "path", "expected"),
+    [
+        (
+            {"User-Agent": "opencode/1.0.5", "x-opencode-session": "s", "x-opencode-request": "p"},
+            CHAT,
+            "/v1/chat/completions",
+            ("opencode", "1.0.5", "s", "p"),
+        ),
+        ({"x-opencode-session": "s"}, CHAT, "/v1/chat/completions", ("opencode", None, "s", None)),
+        (
+            {"User-Agent": "opencode/1.0.5", "x-session-affinity": "s", "X-Session-Id": "s"},
+            TURN,
+            "/v1/messages",
+            ("opencode", "1.0.5", "s", None),
+        ),
+        (
+            {"User-Agent": "pi (linux)", "session_id": "s", "x-client-request-id": "s", "x-session-affinity": "s"},
+            CHAT,
+            "/v1/chat/completions",
+            ("pi", None, "s", None),
+        ),
+        (
+            {"User-Agent": "pi (linux)"},
+            {"model": "m", "input": [], "prompt_cache_key": "s"},
+            "/v1/responses",
+            ("pi", None, "s", None),
+        ),
+        ({"User-Agent": "pi (linux)", "x-session-affinity": "s"}, TURN, "/v1/messages", ("pi", None, "s", None)),
+        ({"X-Title": "Cline", "X-Task-ID": "s"}, CHAT, "/api/v1/chat/completions", ("cline", None, "s", None)),
+        (
+            {"User-Agent": "QwenCode/0.9.1 (linux; x64)"},
+            CHAT | {"metadata": {"sessionId": "s", "promptId": "p", "channel": "c"}},
+            "/v1/chat/completions",
+            ("qwen-code", "0.9.1", "s", "p"),
+        ),
+        ({"User-Agent": "QwenCode/0.9.1"}, CHAT, "/v1/chat/completions", ("qwen-code", "0.9.1", None, None)),
+        (
+            {"User-Agent": "GeminiCLI/0.30.0/gemini (linux; x64)"},
+            GEMINI,
+            "/v1internal:streamGenerateContent?alt=sse",
+            ("gemini-cli", "0.30.0", "s", "p"),
+        ),
+    ],
+)
+def test_other_agents_are_known_by_their_rows(
+    headers: dict[str, str], body: object, path: str, expected: tuple[str | None, ...]
+) -> None:
+    record = Annotator().annotate_request(asked(*headers.items(), body=body, path=path))
+    who = record.identity
+    assert (who.harness, who.harness_version, who.session_id, who.turn_id) == expected
+    assert (who.agent_id, who.agent_kind) == (None, "main")
+
+
+def test_bodies_of_an_api_that_is_not_known_stay_unread_but_for_clients_that_name_themselves_there() -> None:
+    record = asked(("User-Agent", "curl/8"), body=GEMINI, path="/v1internal:generateContent")
+    who = Annotator().annotate_request(record).identity
+    assert (who.session_id, who.model, who.purpose) == (None, None, "other")
+
+
+def test_a_message_that_generates_nothing_is_a_prewarm() -> None:
+    body = {"type": "response.create", "model": "m", "input": [], "generate": False}
+    assert identity_of(asked(body=body, path="/v1/responses", method="GET")).purpose == "prewarm"
+    assert identity_of(asked(body=body | {"generate": True}, path="/v1/responses", method="GET")).purpose == "turn"
+
+
+@needs_captures
+def test_claude_hooks_are_conversations_of_their_own_beside_the_agent_that_tripped_them() -> None:
+    identities = [identity_of(record) for record in claude_requests("hint_custom_agent_skill_hooks")]
+    hooks = [one for one in identities if one.purpose == "hook"]
+    assert all(one.conversation for one in hooks)
+    assert {one.conversation for one in identities if one.purpose != "hook"} == {None}
+    asked_again = {(one.agent_id, one.conversation) for one in hooks}
+    assert len(asked_again) < len(hooks)  # the steps of one hook share their name
+    assert len(asked_again) > 1
