@@ -4,11 +4,12 @@ import re
 from collections.abc import Callable
 from dataclasses import fields, is_dataclass, make_dataclass, replace
 from itertools import count
+from pathlib import Path
 from typing import get_args, get_type_hints
 
 import pytest
 
-from anonymize.policy import FIELDS, LeakError, check_record
+from anonymize.policy import FIELDS, LeakError, Treatment, check_record
 from corpus.card import Card
 from corpus.exchange import Exchange, Identity
 from corpus.session import Agent, Session
@@ -107,6 +108,19 @@ def test_the_card_is_held_against_the_same_table() -> None:
     ):
         with pytest.raises(LeakError):
             check_record(leaky)
+
+
+def test_the_manual_shows_the_table_as_it_is() -> None:
+    def said(treatment: Treatment) -> str:
+        return treatment.kind + (f": {treatment.note}" if treatment.note else "")
+
+    manual = (Path(__file__).resolve().parents[2] / "docs" / "privacy.md").read_text().splitlines()
+    shown = [line for line in manual if re.match(r"\| [A-Z]\w+\.\w+ \|", line)]
+    assert shown == [
+        f"| {record}.{name} | {said(row.owner)} | {said(row.public)} |"
+        for record, rows in FIELDS.items()
+        for name, row in rows.items()
+    ]
 
 
 _WORDS = re.compile(r"[0-9a-f]{16,}|[A-Za-z0-9+/]{24,}|@|://|[/\\]\w", re.IGNORECASE)
