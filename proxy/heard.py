@@ -20,7 +20,7 @@ from wire.errors import WireError
 from wire.facts import RequestFacts
 from wire.prompt import Part, read_prompt
 
-# (source or place, how what it says begins, harness); the first row that fits. Codex calls itself codex_exec, codex-tui,
+# (source or place, how what it says begins, harness); the first row that fits. Codex says codex_exec, codex-tui,
 # or what a client of its app server likes, but always sends turn metadata. The last five are not measured.
 HARNESSES: Final[tuple[tuple[str, str, str], ...]] = (
     ("turn:", "", "codex"),

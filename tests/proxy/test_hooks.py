@@ -279,3 +279,41 @@ def test_pipelined_connections_keep_exchanges_apart(recording: Recording) -> Non
     assert [exchange.request.body for exchange in exchanges] == [b"%d" % number for number in range(20)]
     ids = [exchange.request.exchange_id for exchange in exchanges]
     assert ids == sorted(set(ids))
+
+
+@pytest.mark.parametrize(
+    "target",
+    [
+        "/model/us.anthropic.claude/invoke-with-response-stream",
+        "/v1/projects/p/locations/l/publishers/anthropic/models/claude:streamRawPredict",
+        "/v1beta/models/gemini:streamGenerateContent?alt=sse",
+        "/v1/embeddings",
+    ],
+)
+def test_what_speaks_another_api_passes_and_is_recorded_as_other(recording: Recording, target: str) -> None:
+    body = bytes(range(256))
+    with Client(recording.url) as client:
+        client.post(target, body)
+        assert b"".join(client.response()) == OK_JSON
+    heard = recording.upstream.next_request()
+    assert (heard.line, heard.body) == (f"POST {target} HTTP/1.1".encode(), body)
+    exchange = recording.only_exchange()
+    assert (exchange.request.api, exchange.request.body, exchange.end) == ("other", body, "complete")
+
+
+def test_a_chat_completion_is_read(recording: Recording) -> None:
+    usage = b'{"choices":[],"usage":{"prompt_tokens":7,"completion_tokens":2}}'
+    chunks = [
+        b'data: {"choices":[{"index":0,"delta":{"content":"hi"}}]}\n\n',
+        b"data: " + usage + b"\n\n",
+        b"data: [DONE]\n\n",
+    ]
+    recording.upstream.answer = answer_with(SSE_HEAD + chunked(*chunks) + b"0\r\n\r\n")
+    with Client(recording.recorder.openai_url) as client:
+        client.post("/v1/chat/completions", b'{"model":"m","stream":true,"messages":[]}')
+        client.response()
+    exchange = recording.only_exchange()
+    assert (exchange.request.api, exchange.request.identity.purpose) == ("openai-chat", "turn")
+    assert exchange.response is not None
+    assert exchange.response.usage is not None
+    assert (exchange.response.usage.input_tokens, exchange.response.usage.output_tokens) == (7, 2)

@@ -8,11 +8,15 @@ from itertools import count
 
 import orjson
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from mitmproxy import tcp
 
 from corpus.exchange import Exchange, RequestRecord, ResponseRecord
+from proxy.assembler import Assembler, Event, RequestHead, ResponseHead
 from proxy.assembler import Record as Record_
-from proxy.assembler import RequestHead, ResponseHead
 from proxy.hearing import BROKEN, Hearing
+from proxy.hooks import Hooks
 from proxy.turns import Connection
 from tests.proxy.conftest import Record, Recording
 from tests.proxy.loopback import TIMEOUT_S, reset
@@ -273,3 +277,91 @@ def record_idle(recording: Recording) -> socket.socket:
 
 def assert_quiet(connection: socket.socket) -> None:
     assert connection.recv(1) == b""
+
+
+# --- whatever comes
+
+
+@given(st.lists(st.tuples(st.booleans(), st.binary(max_size=60)), max_size=12), st.booleans())
+def test_noise_on_the_line_never_raises_and_every_exchange_ends_once(
+    pieces: list[tuple[bool, bytes]], asked: bool
+) -> None:
+    wire = Wire()
+    if asked:
+        wire.client(create())
+    for from_client, data in pieces:
+        wire.connection.hear(data, from_client=from_client)
+    wire.connection.end(client_left=True)
+    wire.connection.end(client_left=True)
+    assert wire.hearing.open == {}
+    exchanges = wire.exchanges()
+    assert exchanges
+    assert all(exchange.response for exchange in exchanges)
+
+
+messages = st.one_of(
+    st.binary(max_size=40),
+    st.sampled_from([create(), b'{"type":"response.completed"}', b'{"type":"error"}', *events("r1", "x")]),
+)
+
+
+@given(st.lists(st.tuples(st.booleans(), messages), max_size=12))
+def test_messages_in_any_order_are_all_kept(said: list[tuple[bool, bytes]]) -> None:
+    wire = Wire()
+    for from_client, message in said:
+        (wire.client if from_client else wire.server)(message)
+    wire.connection.end(client_left=False)
+    assert wire.hearing.failures == 0
+    exchanges = [exchange for exchange in wire.exchanges() if exchange.request.exchange_id != "e0"]
+    told = [message for exchange in exchanges if exchange.response for message in exchange.response.messages]
+    assert sorted(told) == sorted(message for from_client, message in said if not from_client)
+    asked = [exchange.request.body for exchange in exchanges if exchange.request.body]
+    assert asked == [message for from_client, message in said if from_client and message]
+
+
+def test_a_fault_while_listening_changes_nothing_on_the_line(
+    recording: Recording, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def faulty(self: Assembler, event: Event) -> tuple[Record_, ...]:
+        raise RuntimeError("planted")
+
+    monkeypatch.setattr(Assembler, "feed", faulty)
+    asked, told = frame(create(), mask=MASK), b"".join(map(frame, events("r1", "yes")))
+
+    def talk(connection: socket.socket) -> None:
+        for _ in range(2):
+            receive(connection, len(asked))
+            connection.sendall(told)
+
+    recording.upstream.answer = upgraded(talk)
+    with connected(recording.recorder.openai_url) as client:
+        for _ in range(2):
+            client.send(asked)
+            assert client.read_until(told[-20:]) == told
+        assert client.read_all() == b""
+    assert recording.stop().listen_errors > 0
+
+
+def test_nothing_that_was_said_stays_in_memory(recording: Recording, monkeypatch: pytest.MonkeyPatch) -> None:
+    kept: list[int] = []
+    heard = Hooks.tcp_message
+
+    def watched(self: Hooks, flow: tcp.TCPFlow) -> None:
+        heard(self, flow)
+        kept.append(len(flow.messages))
+
+    monkeypatch.setattr(Hooks, "tcp_message", watched)
+    asked, told = frame(create(), mask=MASK), b"".join(map(frame, events("r1", "yes")))
+
+    def talk(connection: socket.socket) -> None:
+        for _ in range(5):
+            receive(connection, len(asked))
+            connection.sendall(told)
+
+    recording.upstream.answer = upgraded(talk)
+    with connected(recording.recorder.openai_url) as client:
+        for _ in range(5):
+            client.send(asked)
+            client.read_until(told[-20:])
+    assert len(recording.exchanges()) == 5
+    assert set(kept) == {0}
