@@ -69,6 +69,12 @@ class Backlog:
             self._closed = True
             self._changed.notify_all()
 
+    def wait_closed(self, timeout_s: float) -> None:
+        """Returns when it was closed, or after `timeout_s`; at once for none."""
+        with self._changed:
+            if timeout_s > 0:
+                self._changed.wait_for(lambda: self._closed, timeout_s)
+
     @property
     def held_bytes(self) -> int:
         """Bodies and an estimate of the rest, waiting to be written."""

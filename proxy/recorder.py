@@ -19,6 +19,7 @@ from typing import Final, Protocol
 from proxy.settings import Checked, RecordSettings, check_settings
 from proxy.sockets import bind, port_of, reserve
 from proxy.totals import RecordTotals, Snapshot, totals_of
+from proxy.tuning import tune_process
 from proxy.upstreams import BASE_PATH
 
 __all__ = [
@@ -95,6 +96,7 @@ def run_recorder(
         def on_start(listening: Listening, crew: _Crew) -> None:
             loop.add_signal_handler(signal.SIGUSR1, lambda: crew.pause(paused=True))
             loop.add_signal_handler(signal.SIGUSR2, lambda: crew.pause(paused=False))
+            tune_process()
             on_ready(listening)
 
         return await _record(settings, on_start, on_tick, stop, hurry)

@@ -24,6 +24,10 @@ Fsync = Literal["interval", "always", "never"]
 
 SYNC_INTERVAL_US: Final = 1_000_000
 
+# How old a record is when its turn comes: by then its request was passed on and the answer has mostly begun, so parsing
+# (which holds the interpreter's lock for milliseconds) delays neither. It adds to what a kill can cost.
+REST_US: Final = 80_000
+
 _log = logging.getLogger(__name__)
 
 
@@ -68,10 +72,15 @@ class Scribe:
         while not self._backlog.drained:
             record = self._backlog.take(timeout_s=1.0)
             if record is not None:
+                self._rest(record)
                 self._attempt(lambda record=record: self._write(record), loses_record=True)  # type: ignore[misc]
             self._keep()
         self._write_gaps()
         self._attempt(self._pen.close)
+
+    def _rest(self, record: Record) -> None:
+        heard_us = record.t_body_us if isinstance(record, RequestRecord) else record.t_end_us
+        self._backlog.wait_closed(min(REST_US, heard_us + REST_US - self._clock()) / 1e6)
 
     def _write(self, record: Record) -> None:
         if isinstance(record, RequestRecord):

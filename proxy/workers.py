@@ -21,6 +21,7 @@ from corpus.errors import InputError
 from proxy.settings import RecordSettings, check_settings
 from proxy.sockets import bind
 from proxy.totals import Snapshot, merged
+from proxy.tuning import tune_process
 
 Order = Literal["pause", "resume", "stop", "hurry"]
 Ports = Mapping[str, tuple[str, int]]  # listener -> host and port
@@ -180,6 +181,7 @@ async def _work(settings: RecordSettings, ports: Ports, name: str, parent: Conne
             (stop if order == "stop" else hurry).set()
 
     threading.Thread(target=obey, daemon=True).start()
+    tune_process()
     parent.send(None)
     while not stop.is_set():
         with contextlib.suppress(TimeoutError):

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import threading
 from dataclasses import replace
 
 from corpus.exchange import Identity, RequestRecord, ResponseRecord
@@ -73,3 +74,13 @@ def test_every_loss_is_noted_as_a_gap() -> None:
     assert causes == ["backlog"] * backlog.dropped
     assert backlog.dropped > 1
     assert 0 < backlog.held_bytes <= 20_000 + 20_000 // 8
+
+
+def test_waiting_for_the_close_ends_with_it() -> None:
+    backlog = Backlog()
+    backlog.wait_closed(-1)
+    waiting = threading.Thread(target=backlog.wait_closed, args=(600,))
+    waiting.start()
+    backlog.close()
+    waiting.join(30)
+    assert not waiting.is_alive()

@@ -9,7 +9,7 @@ import pytest
 
 from corpus.exchange import GapRecord, Identity, RequestRecord, ResponseRecord
 from proxy.backlog import Backlog
-from proxy.scribe import Fsync, Scribe
+from proxy.scribe import REST_US, Fsync, Scribe
 
 REQUEST = RequestRecord("e1", 1, 2, "POST", "/x", "other", "u", (), Identity(), None, 3, b"ask")
 RESPONSE = ResponseRecord("e1", "complete", 200, (), 3, 4, 5, (6,), (1,), None, None, 6, b"answer")
@@ -83,7 +83,7 @@ def test_policy_decides_when_records_are_made_durable(fsync: Fsync, calls: list[
 
 def test_interval_does_not_sync_twice_in_a_second() -> None:
     pen = Notes()
-    write(pen, *(replace(REQUEST, exchange_id=f"e{number}") for number in range(10)), fsync="interval", step_us=300_000)
+    write(pen, *(replace(REQUEST, exchange_id=f"e{number}") for number in range(10)), fsync="interval", step_us=150_000)
     assert pen.calls.count("sync") <= 3
 
 
@@ -107,3 +107,18 @@ def test_full_disk_is_counted_and_writing_goes_on() -> None:
     assert scribe.counts["write_errors"] == 2
     assert scribe.counts["requests"] == 0
     assert pen.calls[-1] == "close"
+
+
+def test_a_record_rests_before_it_is_parsed_but_not_longer_than_it_has_to(monkeypatch: pytest.MonkeyPatch) -> None:
+    waits: list[float] = []
+    monkeypatch.setattr(Backlog, "wait_closed", lambda _self, timeout_s: waits.append(timeout_s))
+    now_us = 5_000_000
+    backlog = Backlog()
+    for record in (replace(REQUEST, t_body_us=now_us), replace(RESPONSE, t_end_us=now_us - REST_US // 2), REQUEST):
+        backlog.put(record)
+    backlog.close()
+    scribe = Scribe(backlog, Notes(), "never", lambda: now_us)
+    scribe.start()
+    scribe.finish()
+    assert waits[:2] == [REST_US / 1e6, REST_US / 2e6]
+    assert waits[2] < 0
