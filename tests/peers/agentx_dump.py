@@ -1,10 +1,10 @@
 """Run by the reference harness's own interpreter: what its loader makes of a folder of traces, as JSON.
 
     python agentx_dump.py FOLDER > graph.json
-    python agentx_dump.py FOLDER --time > seconds.json
+    python agentx_dump.py FOLDER --time [TOKENIZER.json] > seconds.json
 
-One trace a file; the answer is one entry a file, by name: its streams, or {"refused": reason}. No text is made: blocks
-decode to nothing, so that only streams, branches, delays, joins and predecessors are computed.
+One trace a file; the answer is one entry a file, by name: its streams, or {"refused": reason}. No text is made unless a
+tokenizer is named: blocks decode to nothing, so that only streams, branches, delays, joins and predecessors are left.
 """
 
 from __future__ import annotations
@@ -21,33 +21,37 @@ from typing import Any
 os.environ["AIPERF_DATASET_WEKA_PARALLEL_WORKERS"] = "1"  # nothing of it runs in other processes
 
 
-class _NoText:
+class _Texts:
     """Stands in for the prompt generator, its tokenizer and its random numbers."""
 
     seed = 1
     resolved_name = "none"
 
-    def __init__(self) -> None:
+    def __init__(self, tokenizer: str | None = None) -> None:
         self.tokenizer = self._hash_id_corpus_rng = self
+        self._plain = (
+            None if tokenizer is None else importlib.import_module("tokenizers").Tokenizer.from_file(tokenizer)
+        )
         self._cache: dict[int, list[int]] = {}
-        self._tokenized_corpus = [0] * 128
-        self._corpus_size = 128
+        self._tokenized_corpus = [100 + 7 * n % 50_000 for n in range(100_000)]
+        self._corpus_size = len(self._tokenized_corpus)
         self._bpe_stable_terminator_tokens: list[int] = []
+        self._at = 0
 
-    def decode(self, _tokens: list[int], **_options: Any) -> str:
-        return ""
+    def decode(self, tokens: list[int], **_options: Any) -> str:
+        return self._plain.decode(tokens) if self._plain else ""
 
     def set_trace_id(self, _trace_id: str) -> None:
         pass
 
-    def reseed_for_hash_id(self, _hash_id: int) -> None:
-        pass
+    def reseed_for_hash_id(self, hash_id: int) -> None:
+        self._at = 7919 * hash_id
 
-    def randrange(self, _stop: int) -> int:
-        return 0
+    def randrange(self, stop: int) -> int:
+        return self._at % stop
 
 
-def open_loader(folder: Path) -> Any:
+def open_loader(folder: Path, tokenizer: str | None = None) -> Any:
     """The loader as a run without any option would set it up."""
     module = importlib.import_module("aiperf.dataset.loader.weka_trace")
     loader = object.__new__(module.WekaTraceLoader)
@@ -60,7 +64,7 @@ def open_loader(folder: Path) -> Any:
     plain |= {"delay_cap_tracker": module.DelayCapTracker(cap_seconds=None)}
     for name, value in plain.items():
         setattr(loader, f"_{name}", value)
-    loader.prompt_generator = _NoText()
+    loader.prompt_generator = _Texts(tokenizer)
     return loader
 
 
@@ -111,9 +115,9 @@ def _turn(turn: Any) -> dict[str, Any]:
     }
 
 
-def measure(folder: Path) -> dict[str, float]:
+def measure(folder: Path, tokenizer: str | None) -> dict[str, float]:
     """CPU seconds of this process: reading and checking, finding the streams, and the whole conversion."""
-    loader = open_loader(folder)
+    loader = open_loader(folder, tokenizer)
     began = time.process_time()
     traces = loader.load_dataset()
     read = time.process_time()
@@ -127,6 +131,6 @@ def measure(folder: Path) -> dict[str, float]:
 
 if __name__ == "__main__":
     logging.disable(logging.CRITICAL)
-    folder = Path(sys.argv[1])
-    answer = measure(folder) if "--time" in sys.argv else dump(folder)
+    folder, options = Path(sys.argv[1]), sys.argv[2:]
+    answer = measure(folder, options[1] if options[1:] else None) if options else dump(folder)
     sys.stdout.write(json.dumps(answer))
