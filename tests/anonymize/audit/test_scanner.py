@@ -9,7 +9,7 @@ import pytest
 from anonymize.audit.scanner import find_scanner, scan
 
 # Made up, in the shape of a real key, and put together here so that no scanner finds it in this file
-KEY = "ghp_" + "R4kP9vX2mQ7wL1zT" + "8bN3cJ6yH5sD0fGaUe"[:20]
+KEY = "ghp_" + "R4kP9vX2mQ7wL1zT" + "8bN3cJ6yH5sD0fGaUeT7"
 
 
 @pytest.fixture
