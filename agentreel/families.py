@@ -25,6 +25,7 @@ def session_families(captures: Captures) -> list[tuple[SessionId, ...]]:
     ids = captures.session_ids()
     openings = (_opening(captures, session_id) for session_id in ids if session_id is not None)
     families = {members[0]: members for members in group_families(one for one in openings if one is not None)}
+    captures.release()
     forks = {member for members in families.values() for member in members[1:]}
     return [families.get(session_id, (session_id,)) for session_id in ids if session_id not in forks]
 

@@ -94,6 +94,10 @@ class Captures:
             if isinstance(session_id, EverySession) or request.session_id == session_id:
                 yield self._load(request.place, response, bodies=bodies)
 
+    def release(self) -> None:
+        """Let go of the frames at hand; they are read again when they are needed."""
+        self._frames = _FrameCache()
+
     def exchange(self, exchange_id: str) -> Exchange:
         """InputError when there is none with this id."""
         for request, response in self._pairs(segment_files(self.path)):

@@ -186,6 +186,15 @@ def test_memory_holds_few_frames_when_sessions_interleave(
         assert held <= 5000 or len(captures._frames._frames) == 1
 
 
+def test_released_frames_are_read_again(tmp_path: Path, make_exchange: MakeExchange) -> None:
+    write(tmp_path, [make_exchange(1)])
+    captures = open_captures(tmp_path)
+    before = list(captures.exchanges())
+    captures.release()
+    assert not captures._frames._frames
+    assert list(captures.exchanges()) == before
+
+
 @pytest.mark.parametrize("left", [None, 50])
 def test_a_file_that_shrinks_or_goes_while_reading_is_an_input_error(
     tmp_path: Path, make_exchange: MakeExchange, left: int | None
