@@ -28,16 +28,19 @@ def view_captures(title: str, facts: Mapping[str, str], exchanges: Sequence[Exch
     sessions: dict[str | None, list[Exchange]] = {}
     for exchange in sorted(exchanges, key=lambda e: (e.request.t_request_us, e.request.exchange_id)):
         sessions.setdefault(exchange.request.identity.session_id, []).append(exchange)
+    largest = max(sessions, key=lambda name: (name is not None, len(sessions[name])), default=None)
     ends = Counter(exchange.end for exchange in exchanges)
     return {
         "title": title,
         "kind": "captures",
         "facts": list(facts.items()),
         "numbers": _numbers(exchanges, len(sessions)),
+        "charts": [],
         "notes": [
             f"exchanges that ended with {end}: {count(number)}" for end, number in ends.items() if end != "complete"
         ],
         "columns": _COLUMNS,
+        "opened": list(sessions).index(largest) if sessions else 0,
         "rows": [_row(session_id, found) for session_id, found in sessions.items()],
         "views": [_timeline(session_id, found) for session_id, found in sessions.items()],
     }

@@ -1,6 +1,5 @@
 // Draws one timeline as SVG: lanes down, time across, edges between bars. Positions come from the data's own axis, in
 // which idle stretches are shortened, or run with the clock when asked.
-"use strict";
 
 const SVG = "http://www.w3.org/2000/svg";
 const LANE = 30, TOP = 26, BAR = 16;

@@ -15,7 +15,7 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from importlib.resources import files
-from typing import Any
+from typing import Any, Final
 
 from corpus.exchange import Exchange
 from corpus.run import Run
@@ -46,12 +46,15 @@ class RunInput:
     facts: Mapping[str, str] = field(default_factory=dict)
 
 
+# In the order in which they build on each other.
+_SCRIPTS: Final = ("words.js", "drawing.js", "charts.js", "timeline.js", "table.js", "page.js")
+
 PageInput = SessionsInput | CapturesInput | RunInput
 
 
 def render_page(inputs: Sequence[PageInput]) -> str:
     """The whole page; the same inputs give the same text."""
-    script = _asset("drawing.js") + _asset("page.js")
+    script = "".join(_asset(name) for name in _SCRIPTS)
     style = _asset("page.css")
     policy = (
         f"default-src 'none'; script-src '{_hash(script)}'; style-src '{_hash(style)}'; "
@@ -62,16 +65,22 @@ def render_page(inputs: Sequence[PageInput]) -> str:
         "policy": policy,
         "title": html.escape(title.encode(errors="replace").decode()),
         "style": style,
-        "data": _json([_view(given) for given in inputs]),
+        "data": _json([_view(given, _overlay(given, inputs)) for given in inputs]),
         "script": script,
     }
     return re.sub(r"\{\{(\w+)\}\}", lambda mark: parts[mark[1]], _asset("page.html"))
 
 
-def _view(given: PageInput) -> dict[str, Any]:
+def _overlay(given: PageInput, inputs: Sequence[PageInput]) -> SessionsInput | None:
+    """The other data set to compare one with: the first that was given, and for that one the second."""
+    others = [other for other in inputs if isinstance(other, SessionsInput) and other is not given]
+    return others[0] if others and isinstance(given, SessionsInput) else None
+
+
+def _view(given: PageInput, overlay: SessionsInput | None) -> dict[str, Any]:
     match given:
         case SessionsInput(title, sessions, facts):
-            return view_sessions(title, facts, sessions)
+            return view_sessions(title, facts, sessions, (overlay.title, overlay.sessions) if overlay else None)
         case CapturesInput(title, exchanges, facts):
             return view_captures(title, facts, exchanges)
         case RunInput(title, run, facts):

@@ -66,6 +66,7 @@ def view_run(title: str, facts: Mapping[str, str], run: Run) -> dict[str, Any]:
         "kind": "run",
         "facts": [*facts.items(), *((name, _words(value)) for name, value in run.config.items())],
         "numbers": [_number(run.summary, *row) for row in _NUMBERS],
+        "charts": [],
         "notes": _notes(run.summary),
         "columns": _COLUMNS,
         "rows": [_row("the whole run, by lane", run.requests), *(_row(_label(p), p) for p in plays.values())],

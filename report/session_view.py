@@ -10,6 +10,7 @@ from corpus.purpose import STEPS
 from corpus.session import Edge, Session
 from report.agent_tree import agent_tree
 from report.anomalies import MEANINGS
+from report.distributions import collect_samples, draw_distributions
 from report.lineage import cached_tokens
 from report.stats import SAMPLES, collect_stats
 from report.timeline import Bar, Details, Lane, Link, Tone, draw
@@ -28,7 +29,13 @@ _COLUMNS = [
 ]
 
 
-def view_sessions(title: str, facts: Mapping[str, str], sessions: Sequence[Session]) -> dict[str, Any]:
+def view_sessions(
+    title: str,
+    facts: Mapping[str, str],
+    sessions: Sequence[Session],
+    overlay: tuple[str, Sequence[Session]] | None = None,
+) -> dict[str, Any]:
+    """`overlay` is the title and the sessions of another data set, laid over the distributions."""
     stats = collect_stats(sessions)
     return {
         "title": title,
@@ -40,11 +47,22 @@ def view_sessions(title: str, facts: Mapping[str, str], sessions: Sequence[Sessi
             "head": list(stats["input_tokens"]),
             "rows": [[words, *(write(value) for value in stats[name].values())] for name, words, write in SAMPLES],
         },
+        "charts": [["What is it made of?", _distributions(title, sessions, overlay)]],
         "notes": [f"{MEANINGS[name]}: {count(n)}" for name, n in stats["anomalies"].items() if n],
         "columns": _COLUMNS,
         "rows": [_row(session) for session in sessions],
         "views": [_timeline(session) for session in sessions],
     }
+
+
+def _distributions(title: str, sessions: Sequence[Session], overlay: tuple[str, Sequence[Session]] | None) -> list[Any]:
+    samples = collect_samples(sessions)
+    if overlay is None:
+        return draw_distributions(samples)
+    other, others = overlay
+    return draw_distributions(
+        samples, collect_samples(others), (title, other if other != title else f"{other} (other)")
+    )
 
 
 def _numbers(stats: Mapping[str, Any]) -> list[list[str]]:

@@ -78,3 +78,12 @@ def test_unanswered_and_retried_exchanges_are_seen() -> None:
 def test_cache_share_follows_the_provider() -> None:
     numbers = {title: value for title, value, _ in view_captures("c", {}, [_exchange("a", 0, 1)])["numbers"]}
     assert numbers["read from the provider's cache"] == "60.0 %"
+
+
+def test_the_session_with_most_exchanges_is_opened_first_and_not_what_has_no_session() -> None:
+    nameless = [_exchange(f"n{n}", n, n + 1, session_id=None) for n in range(3)]
+    view = view_captures(
+        "c", {}, [*nameless, _exchange("a", 5, 6, session_id="small"), _exchange("b", 6, 7), _exchange("c", 8, 9)]
+    )
+    assert view["rows"][view["opened"]][0] == "s"
+    assert view_captures("c", {}, nameless)["opened"] == 0

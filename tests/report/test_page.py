@@ -90,3 +90,10 @@ def test_every_kind_of_input_has_its_section_in_order(make_session: Make) -> Non
 def test_same_inputs_give_the_same_page(make_session: Make) -> None:
     given = [SessionsInput("c", [make_session([(0, 0, 1)])])]
     assert render_page(given) == render_page(given)
+
+
+def test_two_data_sets_are_laid_over_each_other(make_session: Make) -> None:
+    given = [SessionsInput(name, [make_session([(0, 0, 1)])]) for name in ("a", "b")]
+    views = json.loads(_read(render_page(given)).texts["script application/json"])
+    legends = [[series["name"] for series in view["charts"][0][1][0]["series"]] for view in views]
+    assert legends == [["a", "b"], ["b", "a"]]
