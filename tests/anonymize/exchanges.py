@@ -266,7 +266,7 @@ def codex_capture(scenario: str) -> list[Exchange]:
             events or json.dumps(response.get("body")).encode(),
             path=record["path"],
             method=record["method"],
-            identity=_codex_identity(record["body"]),
+            identity=codex_identity(record["body"]),
             status=response.get("status"),
             end_s=response["t"],
             exchange_id=f"x{record['n']:06d}",
@@ -276,7 +276,7 @@ def codex_capture(scenario: str) -> list[Exchange]:
     return made
 
 
-def _codex_identity(body: Json) -> Identity:
+def codex_identity(body: Json) -> Identity:
     metadata = json.loads(body["client_metadata"]["x-codex-turn-metadata"])
     session_id, thread_id = metadata["session_id"], metadata["thread_id"]
     parent_id = metadata.get("parent_thread_id")

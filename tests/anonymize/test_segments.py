@@ -7,9 +7,11 @@ from collections.abc import Mapping
 import pytest
 
 from anonymize.cleanup import reason_to_reject, repeated_attempts
+from anonymize.hearing import Hearing
 from anonymize.segments import MIN_PLACEHOLDER_TOKENS, Segment, segments_of
 from corpus.exchange import Exchange
 from tests.anonymize.exchanges import CAPTURES, by_session, claude_capture, codex_capture, needs_captures
+from tests.anonymize.recorded_turns import codex_turns
 from wire.api import Api
 from wire.prompt import read_prompt
 
@@ -145,6 +147,29 @@ def test_history_is_stable_over_every_recorded_scenario() -> None:
                     last[agent_id] = now
     assert {scenario: pairs for scenario, pairs in broken.items() if pairs} == EXPLAINED
     assert compared > 150
+
+
+EXPLAINED_TURNS = {"app_ws": 1}  # a compaction, as in its twin over HTTP
+
+
+def test_whole_prompts_of_recorded_websocket_turns_keep_their_history() -> None:
+    needs_captures()
+    compared, broken, whole = 0, Counter[str](), 0
+    for scenario in sorted(path.stem for path in (CAPTURES / "codex").glob("*.jsonl")):
+        turns = codex_turns(scenario)
+        last: dict[tuple[str | None, str | None], tuple[Segment, ...]] = {}
+        hearing = Hearing(turns, keep_aux=False)
+        for heard in hearing.requests(turns):
+            who = heard.exchange.request.identity
+            now, before = segments_of(heard.prompt), last.get((who.session_id, who.agent_id), ())
+            compared += bool(before)
+            broken[scenario] += now[: len(before)] != before
+            last[who.session_id, who.agent_id] = now
+            whole += heard.exchange.request.previous is not None
+        assert hearing.rejected["history_missing"] == 0
+    assert {scenario: pairs for scenario, pairs in broken.items() if pairs} == EXPLAINED_TURNS
+    assert compared > 20
+    assert whole > 20
 
 
 def test_a_recorded_tool_search_keeps_the_prefix() -> None:
