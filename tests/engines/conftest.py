@@ -32,13 +32,13 @@ def say(request: pytest.FixtureRequest) -> Say:
 @pytest.fixture(scope="session")
 def vllm(say: Say) -> Iterator[str]:
     """Base URL. The first time ever takes minutes: it is installed."""
-    with _started("vLLM", vllm_python, serving_vllm, say) as url:
+    with started("vLLM", vllm_python, serving_vllm, say) as url:
         yield url
 
 
 @pytest.fixture(scope="session")
 def llama(say: Say) -> Iterator[str]:
-    with _started("llama.cpp", llama_python, serving_llama, say) as url:
+    with started("llama.cpp", llama_python, serving_llama, say) as url:
         yield url
 
 
@@ -63,7 +63,7 @@ def corpus(tmp_path_factory: pytest.TempPathFactory, say: Say) -> Path:
 
 
 @contextlib.contextmanager
-def _started(
+def started(
     name: str,
     install: Callable[[], Path],
     serving: Callable[[Path], contextlib.AbstractContextManager[str]],

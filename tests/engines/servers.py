@@ -53,13 +53,13 @@ _VLLM_FLAGS: Final = (
 
 
 @contextlib.contextmanager
-def serving_vllm(python: Path) -> Iterator[str]:
-    """Yields the base URL of a vLLM with prefix caching in blocks of 64 tokens."""
+def serving_vllm(python: Path, *more_flags: str, log: str = "vllm") -> Iterator[str]:
+    """Yields the base URL of a vLLM with prefix caching in blocks of 64 tokens; the last of equal flags counts."""
     model = HOME / "model"
     tiny_model.write_model(model)
     port = _free_port()
     command = [python, python.with_name("vllm"), "serve", model, "--host", "127.0.0.1", "--port", port]
-    with _running([*map(str, command), *_VLLM_FLAGS], "vllm", port, _VLLM_ENVIRONMENT) as url:
+    with _running([*map(str, command), *_VLLM_FLAGS, *more_flags], log, port, _VLLM_ENVIRONMENT) as url:
         yield url
 
 
