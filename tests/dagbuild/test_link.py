@@ -35,6 +35,9 @@ def test_session_without_requests_has_no_edges(make_session: Make) -> None:
     assert one.edges == ()
 
 
+_PROMPT = st.lists(st.integers(0, 1), max_size=5)
+
+
 @st.composite
 def _any_session(draw: st.DrawFn, make: Make) -> Session:
     count = draw(st.integers(1, 14))
@@ -48,7 +51,10 @@ def _any_session(draw: st.DrawFn, make: Make) -> Session:
     top = max(agent for agent, _, _ in steps)
     calls = [_call(draw, number, count, top) for number in range(draw(st.integers(0, 4)))] if top else []
     parents = {agent: draw(st.integers(0, agent - 1)) for agent in range(1, top + 1)}
-    session = make(steps, calls, parents=parents, purposes=purposes, retries=retries, weka=draw(st.booleans()))
+    lists = draw(st.none() | st.lists(_PROMPT, min_size=count, max_size=count))
+    session = make(
+        steps, calls, parents=parents, purposes=purposes, retries=retries, lists=lists, weka=draw(st.booleans())
+    )
     assert isinstance(session, Session)
     return session
 
