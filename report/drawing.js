@@ -38,8 +38,20 @@ function drawTimeline(view, options) {
     `Timeline of ${view.label}: arrow keys move between requests` });
   drawGrid(svg, view, x, width, height, options.clock);
   const boxes = view.bars.start.map((_, bar) => boxOf(view, bar, x));
-  const links = view.links.src.map((_, link) => drawLink(svg, view, link, boxes, x, options.hidden));
+  const path = options.critical ? view.critical?.bars ?? [] : [], before = new Map(path.map((bar, n) => [bar, path[n - 1]]));
+  const links = view.links.src.map((src, link) => {
+    const parts = drawLink(svg, view, link, boxes, x, options.hidden);
+    for (const part of parts) {
+      if (before.get(view.links.dst[link]) === src) part.classList.add("critical");
+      if (word(view.links.evidence, link) === "timing") part.classList.add("guess");
+    }
+    return parts;
+  });
   const bars = boxes.map((box, bar) => drawBar(svg, view, bar, box, x));
+  for (const bar of path) {
+    const { left, width, top, height } = boxes[bar];
+    shape("rect", { class: "critical", x: left, y: top + height + 1, width: Math.max(3, width), height: 3 }, svg);
+  }
   return { svg, bars, links };
 }
 

@@ -7,7 +7,7 @@ share the bins and are then drawn as shares, so that they can be laid over each 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Final, cast
+from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -82,7 +82,7 @@ def _log_edges(samples: Sequence[Numbers]) -> Numbers:
         return np.array([0.5, 1.5])
     bins = min(_BINS[1], max(_BINS[0], round(len(together) ** 0.5)))
     edges = np.geomspace(together.min(), together.max() + 1, bins + 1)
-    return cast("Numbers", np.unique(np.floor(edges)) - 0.5)
+    return np.unique(np.floor(edges)) - 0.5
 
 
 def _heights(counts: NDArray[np.int_], size: int, shares: bool) -> list[float]:

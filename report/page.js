@@ -18,10 +18,47 @@ function section(input, index) {
   const link = make("a", input.title, document.getElementById("contents"));
   link.href = `#${node.id}`;
   if (!input.rows.length) return;
-  const chart = timeline(input);
-  table(input, node, chart.show);
-  node.append(chart.node);
-  chart.show(input.opened ?? 0);
+  rows(input, index, node);
+}
+
+// The table and the drawings of the chosen row; what is chosen stands in the address, so it can be sent to someone.
+function rows(input, index, node) {
+  let chosen = 0;
+  const address = (turn) => history.pushState(null, "", `#input-${index + 1}&s=${chosen + 1}${turn === null ? "" : `&t=${turn}`}`);
+  const go = (number, turn = null) => { show(number, turn); address(turn); };
+  const mark = table(input, node, go);
+  const lanes = timeline(input, (bar) => {
+    const place = input.views[chosen].opens?.[bar];
+    if (place) return go(...place);
+    flames?.flash(bar);
+    address(bar);
+  });
+  const flames = input.views.some((view) => view.flame) ? flamegraph((turn) => { lanes.point(turn); address(turn); }) : null;
+  node.append(lanes.node);
+  if (flames) node.append(flames.node);
+  function show(number, turn) {
+    chosen = number;
+    mark(number);
+    lanes.show(number);
+    flames?.show(input.views[number]);
+    if (turn === null) return;
+    lanes.point(turn);
+    (flames ? flames.flash(turn) : lanes.node.scrollIntoView());
+  }
+  show(input.opened ?? 0, null);
+  OPEN[index] = show;
+}
+
+const OPEN = []; // by input: opens a row, and a turn in it
+
+// #input-1&s=3&t=17: the third row of the first input, its request 17.
+function followAddress() {
+  const found = /^#input-(\d+)&s=(\d+)(?:&t=(\d+))?$/.exec(location.hash);
+  if (!found) return;
+  const [index, row] = [found[1] - 1, found[2] - 1], turn = found[3] === undefined ? null : Number(found[3]);
+  if (!DATA[index]?.views[row] || turn !== null && !(turn < DATA[index].views[row].bars.start.length)) return;
+  if (turn === null) document.getElementById(`input-${index + 1}`).scrollIntoView();
+  OPEN[index](row, turn);
 }
 
 function numbers(input, parent) {
@@ -58,4 +95,7 @@ function spreads(given, parent) {
   }
 }
 
-JSON.parse(document.getElementById("data").textContent).forEach(section);
+const DATA = JSON.parse(document.getElementById("data").textContent);
+DATA.forEach(section);
+addEventListener("popstate", followAddress);
+followAddress();

@@ -47,7 +47,7 @@ class RunInput:
 
 
 # In the order in which they build on each other.
-_SCRIPTS: Final = ("words.js", "drawing.js", "charts.js", "timeline.js", "table.js", "page.js")
+_SCRIPTS: Final = ("words.js", "drawing.js", "charts.js", "timeline.js", "flamegraph.js", "table.js", "page.js")
 
 PageInput = SessionsInput | CapturesInput | RunInput
 

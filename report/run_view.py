@@ -70,7 +70,7 @@ def view_run(title: str, facts: Mapping[str, str], run: Run) -> dict[str, Any]:
         "notes": _notes(run.summary),
         "columns": _COLUMNS,
         "rows": [_row("the whole run, by lane", run.requests), *(_row(_label(p), p) for p in plays.values())],
-        "views": [_whole_run(run.requests), *(_play(rows) for rows in plays.values())],
+        "views": [_whole_run(run.requests, plays), *(_play(rows) for rows in plays.values())],
     }
 
 
@@ -129,12 +129,18 @@ def _span(times: Sequence[tuple[int | None, int | None]]) -> int | None:
     return max(known) - min(known) if known else None
 
 
-def _whole_run(rows: Sequence[SentRequest]) -> dict[str, Any]:
+def _whole_run(rows: Sequence[SentRequest], plays: Mapping[int, Sequence[SentRequest]]) -> dict[str, Any]:
+    """`opens` says for each bar which row of the table, and which bar of its drawing, shows the play it is of."""
     sent = [r for r in rows if r.sent_us is not None]
     lanes = sorted({r.lane for r in sent})
     bars = [_bar(r, lanes.index(r.lane), 0) for r in sent]
-    note = "Pale: warm-up. One row a lane; requests of one session can overlap in it."
-    return draw("the whole run, by lane", note, [Lane(f"lane {n}", 0) for n in lanes], bars, _details(sent))
+    places: dict[tuple[int, int], tuple[int, int]] = {}
+    for row, play in enumerate(plays.values(), 1):
+        shown = [r for r in play if r.sent_us is not None]
+        places |= {(r.play, r.request): (row, len(shown) + bar) for bar, r in enumerate(shown)}
+    note = "Pale: warm-up. A click on a bar opens its play. One row a lane; requests of one session can overlap in it."
+    drawn = draw("the whole run, by lane", note, [Lane(f"lane {n}", 0) for n in lanes], bars, _details(sent))
+    return drawn | {"opens": [places[r.play, r.request] for r in sent]}
 
 
 def _play(rows: Sequence[SentRequest]) -> dict[str, Any]:

@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from corpus.graph import task_time_us
+from corpus.graph import critical_path, task_time_us
 from corpus.purpose import STEPS
 from corpus.session import Edge, Session
 from report.agent_tree import agent_tree
 from report.anomalies import MEANINGS
 from report.distributions import collect_samples, draw_distributions
+from report.flamegraph import draw_flamegraph
 from report.lineage import cached_tokens
 from report.stats import SAMPLES, collect_stats
 from report.timeline import Bar, Details, Lane, Link, Tone, draw
@@ -114,7 +115,20 @@ def _timeline(session: Session) -> dict[str, Any]:
     ]
     unknown = sum(r.t_end_us is None for r in session.requests)
     note = f"Requests of unknown length, drawn as a line: {unknown}." if unknown else ""
-    return draw(session.label, note, lanes, bars, _details(session), map(_link, session.edges))
+    drawn = draw(session.label, note, lanes, bars, _details(session), map(_link, session.edges))
+    return drawn | {"critical": _critical(session), "flame": draw_flamegraph(session)}
+
+
+def _critical(session: Session) -> dict[str, Any] | None:
+    """None without edges: every request would stand alone."""
+    if not session.edges:
+        return None
+    try:
+        path = critical_path(session.requests, session.edges)
+    except ValueError as error:  # an imported graph may be anything
+        return {"bars": [], "words": f"no critical path: {error}"}
+    time = f"{seconds(path.duration_us / 1e6)} of {seconds(task_time_us(session.requests) / 1e6)}"
+    return {"bars": list(path.requests), "words": f"critical path: {len(path.requests)} requests, {time}"}
 
 
 def _tone(session: Session, number: int) -> Tone:
@@ -146,4 +160,4 @@ def _details(session: Session) -> Details:
 
 def _link(edge: Edge) -> Link:
     words = f"{edge.kind}: {seconds(edge.delay_us / 1e6)} after its {edge.anchor}, known by {edge.evidence}"
-    return Link(edge.src, edge.dst, edge.kind, edge.anchor, words)
+    return Link(edge.src, edge.dst, edge.kind, edge.anchor, words, edge.evidence)

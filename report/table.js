@@ -1,5 +1,5 @@
 // Rows can be searched, sorted by a click on a column's name, and chosen.
-function table(input, parent, show) {
+function table(input, parent, choose) {
   make("h3", input.kind === "run" ? "Timelines" : "Sessions", parent);
   const tools = make("div", null, parent, "tools");
   const search = make("input", null, make("label", "Search ", tools));
@@ -11,9 +11,8 @@ function table(input, parent, show) {
   const lines = input.rows.map((row, number) => tableRow(input, row, () => choose(number)));
   let sorted = { column: -1, down: false }, order = lines.map((_, number) => number);
 
-  function choose(number) {
+  function mark(number) {
     lines.forEach((line, other) => line.classList.toggle("chosen", other === number));
-    show(number);
   }
   function fill() {
     const wanted = search.value.trim().toLowerCase();
@@ -34,8 +33,8 @@ function table(input, parent, show) {
     button.addEventListener("click", () => sort(column));
   });
   search.addEventListener("input", fill);
-  lines[input.opened ?? 0].classList.add("chosen");
   fill();
+  return mark;
 }
 
 function tableRow(input, row, choose) {

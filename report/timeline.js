@@ -2,14 +2,14 @@
 const TONES = { main: "main agent", child: "other agent", aside: "aside (title, search, check)", failed: "failed",
   recorded: "as recorded", warmup: "warm-up" };
 
-function timeline(input) {
+function timeline(input, open) {
   const node = make("div");
   const title = make("h3", "", node), note = make("p", "", node, "quiet");
   const tools = make("div", null, node, "tools"), legend = make("div", null, node, "tools");
   const chart = make("div", null, node, "chart"), names = make("div", null, chart, "lanes");
   const scroll = make("div", null, chart, "scroll"), panel = make("div", null, node, "facts-of-bar");
   panel.setAttribute("aria-live", "polite");
-  const state = { view: null, zoom: 1, clock: false, hidden: new Set(), at: null };
+  const state = { view: null, zoom: 1, clock: false, hidden: new Set(), at: null, critical: true, choose: null };
 
   const zoomBy = (factor) => { state.zoom = Math.min(64, Math.max(1, state.zoom * factor)); draw(); };
   for (const [sign, label, factor] of [["−", "Show more time", 0.5], ["+", "Show less time, wider", 2]]) {
@@ -24,10 +24,10 @@ function timeline(input) {
   function draw() {
     const view = state.view, part = scroll.scrollLeft / Math.max(1, scroll.scrollWidth);
     const width = Math.max(300, Math.floor((scroll.clientWidth || 900) * state.zoom));
-    const drawn = drawTimeline(view, { width, clock: state.clock, hidden: state.hidden });
+    const drawn = drawTimeline(view, { width, clock: state.clock, hidden: state.hidden, critical: state.critical });
     scroll.replaceChildren(drawn.svg);
     scroll.scrollLeft = part * scroll.scrollWidth;
-    follow(view, drawn, panel, scroll, state);
+    follow(view, drawn, panel, scroll, state, open);
   }
   function show(number) {
     const view = state.view = input.views[number];
@@ -39,9 +39,14 @@ function timeline(input) {
     fillLegend(legend, view, state, draw);
     draw();
   }
+  function point(bar) {
+    state.choose(bar);
+    const left = state.left(bar);
+    if (left < scroll.scrollLeft || left > scroll.scrollLeft + scroll.clientWidth - 40) scroll.scrollLeft = left - scroll.clientWidth / 3;
+  }
   let waiting = 0;
   addEventListener("resize", () => { cancelAnimationFrame(waiting); waiting = requestAnimationFrame(draw); });
-  return { node, show };
+  return { node, show, point };
 }
 
 function laneName(name, depth) {
@@ -77,11 +82,18 @@ function fillLegend(legend, view, state, draw) {
     make("span", null, label, "stroke").style.borderColor = `var(--${kind})`;
     label.append(`${kind} (${counts[at]})`);
   });
+  if (view.critical) {
+    const label = check(legend, "", state.critical, (on) => { state.critical = on; draw(); });
+    make("span", null, label, "stroke critical");
+    label.append(view.critical.words);
+  }
+  const known = view.links.evidence.words.map((name, at) => `${name.replace("_", " ")} ${view.links.evidence.at.filter((v) => v === at).length}`);
+  if (known.length) make("span", `edges known by: ${known.join(", ")}${view.links.evidence.words.includes("timing") ? " (thin: guessed)" : ""}`, legend, "quiet");
   if (view.links.start.some(Boolean)) make("span", "dashed: from the start, not the end", legend, "quiet");
 }
 
 // Pointing at a bar, or moving to it by key, lights what it waited for and lists its numbers.
-function follow(view, drawn, panel, scroll, state) {
+function follow(view, drawn, panel, scroll, state, open) {
   const order = view.bars.start.map((_, bar) => bar).sort((a, b) => view.bars.start[a] - view.bars.start[b] || a - b);
   const nearest = (bars) => bars.reduce((best, bar) =>
     best === null || Math.abs(view.bars.start[bar] - view.bars.start[state.at]) <
@@ -91,6 +103,7 @@ function follow(view, drawn, panel, scroll, state) {
     state.at = bar;
     drawn.svg.classList.toggle("busy", bar !== null);
     drawn.svg.querySelectorAll(".lit, .at").forEach((node) => node.classList.remove("lit", "at"));
+    drawn.svg.querySelectorAll(".said").forEach((node) => node.remove());
     describe(view, bar, panel);
     if (bar === null) return;
     drawn.bars[bar].classList.add("at");
@@ -98,6 +111,7 @@ function follow(view, drawn, panel, scroll, state) {
       if (dst !== bar) return;
       for (const part of drawn.links[link]) part.classList.add("lit");
       drawn.bars[view.links.src[link]].classList.add("lit");
+      saying(view, link, drawn);
     });
   }
   function move(key) {
@@ -110,16 +124,32 @@ function follow(view, drawn, panel, scroll, state) {
   }
   drawn.svg.addEventListener("keydown", (event) => {
     if (event.key === "Escape") return choose(null);
+    if (event.key === "Enter" && state.at !== null) return open(state.at);
     if (!event.key.startsWith("Arrow")) return;
     event.preventDefault();
     choose(move(event.key));
     if (state.at === null) return;
-    const left = Number(drawn.bars[state.at].getAttribute("x"));
+    const left = state.left(state.at);
     if (left < scroll.scrollLeft || left > scroll.scrollLeft + scroll.clientWidth - 40)
       scroll.scrollLeft = left - scroll.clientWidth / 3;
   });
-  drawn.bars.forEach((node, bar) => node.addEventListener("pointerenter", () => choose(bar)));
+  drawn.bars.forEach((node, bar) => {
+    node.addEventListener("pointerenter", () => choose(bar));
+    node.addEventListener("click", () => open(bar));
+  });
+  state.choose = choose;
+  state.left = (bar) => Number(drawn.bars[bar].getAttribute("x"));
   choose(state.at);
+}
+
+// How an arrow is known stands on it while what it leads to is chosen.
+function saying(view, link, drawn) {
+  const evidence = word(view.links.evidence, link), line = drawn.links[link][0];
+  if (!evidence || !line) return;
+  const { x, y, width, height } = line.getBBox(), wide = evidence.length * 3.5 + 4;
+  const room = Number(drawn.svg.getAttribute("width")) - wide;
+  shape("text", { class: "said", x: Math.max(wide, Math.min(room, x + width / 2)), y: y + height / 2 - (height ? -4 : 6),
+    "text-anchor": "middle" }, drawn.svg).textContent = evidence.replace("_", " ");
 }
 
 function describe(view, bar, panel) {

@@ -40,6 +40,7 @@ class Link:
     kind: str
     anchor: str
     words: str
+    evidence: str | None = None  # how it is known
 
 
 Details = Mapping[str, tuple[Unit, Sequence[Any]]]  # name -> unit and a value a bar; all-null columns are left out
@@ -86,4 +87,5 @@ def _links(links: Sequence[Link]) -> dict[str, Any]:
         "kind": encode_words([link.kind for link in links]),
         "start": [link.anchor == "start" for link in links],
         "words": encode_words([link.words for link in links]),
+        "evidence": encode_words([link.evidence for link in links]),
     }

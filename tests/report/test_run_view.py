@@ -101,3 +101,12 @@ def test_config_and_notes_are_shown() -> None:
         "requests of the corpus never sent, over_context: 2",
         "requests cut off by the end of the run: 1",
     ]
+
+
+def test_a_bar_of_the_whole_run_opens_the_same_request_in_its_play() -> None:
+    view = _view([ROW, CHILD, replace(ROW, lane=3, play=1)])
+    opens = view["views"][0]["opens"]
+    assert opens == [(1, 2), (1, 3), (2, 1)]
+    for (row, bar), request in zip(opens, (0, 1, 0), strict=True):
+        (values,) = [values for name, _, values in view["views"][row]["details"] if name == "request"]
+        assert values[bar] == request
