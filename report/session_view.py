@@ -49,7 +49,7 @@ def view_sessions(
             "rows": [[words, *(write(value) for value in stats[name].values())] for name, words, write in SAMPLES],
         },
         "charts": [["What is it made of?", _distributions(title, sessions, overlay)]],
-        "notes": [f"{MEANINGS[name]}: {count(n)}" for name, n in stats["anomalies"].items() if n],
+        "notes": [f"{MEANINGS[name].meaning}: {count(n)}" for name, n in stats["anomalies"].items() if n],
         "columns": _COLUMNS,
         "rows": [_row(session) for session in sessions],
         "views": [_timeline(session) for session in sessions],

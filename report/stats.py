@@ -21,6 +21,7 @@ from corpus.graph import task_time_us
 from corpus.session import Session
 from report.anomalies import MEANINGS, count_anomalies
 from report.lineage import cached_tokens, steps
+from report.lookalikes import Lookalikes
 from report.wording import count, seconds, share
 
 _PERCENTILES: Final = (10, 50, 90, 95, 99)
@@ -48,7 +49,7 @@ class _Tally:
     child_walls_us: list[int] = field(default_factory=list)
     cached_tokens: int = 0
     anomalies: Counter[str] = field(default_factory=Counter)
-    known: set[int] = field(default_factory=set)  # fingerprints of sessions seen
+    lookalikes: Lookalikes = field(default_factory=Lookalikes)
 
 
 def collect_stats(sessions: Iterable[Session]) -> dict[str, Any]:
@@ -57,6 +58,9 @@ def collect_stats(sessions: Iterable[Session]) -> dict[str, Any]:
     for session in sessions:
         _add(tally, session)
     total = sum(tally.input_tokens)
+    duplicates, forks = tally.lookalikes.copies(), tally.lookalikes.forks()
+    tally.anomalies["duplicate_session"] = sum(len(group) - 1 for group in duplicates)
+    tally.anomalies["forked_session"] = sum(map(len, forks))
     return {
         "sessions": tally.sessions,
         "requests": tally.requests,
@@ -69,6 +73,8 @@ def collect_stats(sessions: Iterable[Session]) -> dict[str, Any]:
         "gap_s": _spread(tally.gaps_us, 1e6),
         "in_session_prefix_hit": tally.cached_tokens / total if total else None,
         "anomalies": {name: tally.anomalies[name] for name in MEANINGS},
+        "duplicates": duplicates,
+        "forks": forks,
     }
 
 
@@ -86,13 +92,18 @@ def render_stats(stats: dict[str, Any]) -> RenderableType:
         column.justify = "right"
     for name, words, write in SAMPLES:
         spreads.add_row(words, *(write(value) for value in stats[name].values()))
-    odd = Table("count", "anomaly", "meaning", box=None, pad_edge=False)
+    odd = Table("count", "anomaly", "meaning", "what is done about it", box=None, pad_edge=False)
     odd.columns[0].justify = "right"
     for name, number in stats["anomalies"].items():
         if number:
-            odd.add_row(count(number), name, MEANINGS[name])
+            odd.add_row(count(number), name, *MEANINGS[name])
     nothing = Text("anomalies: none found", style="dim")
-    return Group(head, Text(), spreads, Text(), odd if odd.row_count else nothing)
+    alike = [
+        Text(f"{what}: {', '.join(group)}", style="dim")
+        for what, groups in (("the same", stats["duplicates"]), ("forks", stats["forks"]))
+        for group in groups
+    ]
+    return Group(head, Text(), spreads, Text(), odd if odd.row_count else nothing, *alike)
 
 
 def _add(tally: _Tally, session: Session) -> None:
@@ -112,9 +123,7 @@ def _add(tally: _Tally, session: Session) -> None:
     tally.child_walls_us += [task_time_us(r for r in session.requests if r.agent == child) for child in children]
     tally.cached_tokens += sum(cached_tokens(session))
     tally.anomalies += count_anomalies(session)
-    fingerprint = hash((session.models, session.agents, session.requests, session.tool_calls))
-    tally.anomalies["duplicate_session"] += fingerprint in tally.known
-    tally.known.add(fingerprint)
+    tally.lookalikes.add(session)
 
 
 def _spread(values: Sequence[int], divisor: float = 1) -> dict[str, float | None]:

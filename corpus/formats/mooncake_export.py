@@ -38,6 +38,7 @@ class _Part(NamedTuple):
     lists: list[list[int]]
     size: int
     t0_us: int
+    ids: IdSpace | None  # None: the ids are the file's own
 
 
 def export_rows(sessions: Iterable[Session], dialect: MooncakeDialect, tally: Tally) -> Iterator[Line]:
@@ -78,8 +79,8 @@ def _part(session: Session, ids: IdSpace) -> _Part:
     t0_us = imported(session).get("t0_us", 0)
     if session.source_format == "mooncake":  # the file's own ids, which other sessions may share
         lists = [found.tolist() for found in expand_blocks([r.blocks for r in part.requests])]
-        return _Part(part, lists, session.block_size, t0_us)
-    return _Part(part, ids.lists(part, _BLOCK_SIZE), _BLOCK_SIZE, t0_us)
+        return _Part(part, lists, session.block_size, t0_us, None)
+    return _Part(part, ids.lists(part, _BLOCK_SIZE), _BLOCK_SIZE, t0_us, ids)
 
 
 def _start_us(part: _Part, request: Request) -> int:
@@ -113,6 +114,8 @@ def _delta_lines(part: _Part, name: str, requests: Iterable[Request]) -> Iterato
             before = Prompt(request, request.input_tokens)
         else:
             ids = line["hash_ids"][added // -part.size :]  # as many as the new part fills, rounded up
+            if part.ids is not None:  # the last one is cut elsewhere than in a whole list, so it is another block
+                ids[-1] = part.ids.fresh()
             line = _after(line, before.request, request) | {"input_length": added, "hash_ids": ids}
             before = Prompt(request, before.tokens + asked_tokens(before.request) + added)
         yield line

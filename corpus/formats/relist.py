@@ -36,6 +36,10 @@ class IdSpace:
             listed.append(known + self._rest(session, request, ids.tolist(), size, len(known)))
         return listed
 
+    def fresh(self) -> int:
+        """An id that names nothing else."""
+        return next(self._next)
+
     def _rest(self, session: Session, request: Request, ids: list[int], size: int, start: int) -> list[int]:
         rest = []
         for number in range(start, -(-request.input_tokens // size)):

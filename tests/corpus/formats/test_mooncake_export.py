@@ -98,3 +98,10 @@ def test_failed_attempts_stay_behind_and_are_counted(captured: Session) -> None:
 
 def test_who_asks_for_nothing_gets_one_token() -> None:
     assert export("plain", make_session([{"output_tokens": 0}], [[1]]))[0]["output_length"] == 1
+
+
+def test_the_cut_last_block_of_a_delta_is_no_block_of_a_whole_list() -> None:
+    twice = [growing(), replace(growing(), session=1)]
+    last = [row["hash_ids"][-1] for row in export("delta", *twice) if "delay" in row]
+    others = [id_ for row in export("delta", *twice) for id_ in row["hash_ids"]]
+    assert [others.count(id_) for id_ in last] == [1, 1]
