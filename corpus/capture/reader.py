@@ -169,12 +169,15 @@ class _FrameCache:
     def record(self, place: Place, *, bodies: bool) -> Record:
         key = (place.file, place.offset, bodies)
         if key not in self._frames:
+            self._shrink(_CACHE_BYTES // 2)  # before: a large frame and its large successor are too much together
             self._frames[key] = _read_frame(place, bodies=bodies).records
             self._bytes += _size(self._frames[key])
         self._frames.move_to_end(key)
-        while self._bytes > _CACHE_BYTES and len(self._frames) > 1:
-            self._bytes -= _size(self._frames.popitem(last=False)[1])
         return self._frames[key][place.number]
+
+    def _shrink(self, most: int) -> None:
+        while self._bytes > most:
+            self._bytes -= _size(self._frames.popitem(last=False)[1])
 
 
 def _size(records: Iterable[Record]) -> int:
