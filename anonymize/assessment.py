@@ -15,7 +15,7 @@ from typing import Final, Literal
 import numpy as np
 
 from anonymize.calibration import Calibration
-from anonymize.fitting import SMALLEST_PROMPT, fit_calibration, folds, pinned_totals, usable
+from anonymize.fitting import fit_calibration, folds, is_usable, pinned_totals, usable
 from anonymize.observing import Counted, Observed
 
 Stage = Literal["raw", "scaled", "fitted", "pinned"]
@@ -39,7 +39,7 @@ class Assessment:
 
     requests: int
     sessions: int
-    small: int  # prompts under `SMALLEST_PROMPT`, left out
+    small: int  # prompts under `fitting.SMALLEST_PROMPT`, left out
     stages: Mapping[Stage, Ratios]
 
 
@@ -61,7 +61,7 @@ def _reconstructed(session: Observed, calibration: Calibration) -> list[tuple[Co
     pinned = pinned_totals(session, calibration)
     made: list[tuple[Counted, dict[Stage, float]]] = []
     for one, total in zip(session.requests, pinned, strict=True):
-        if one.tokens >= SMALLEST_PROMPT:
+        if is_usable(one):
             fit = calibration.fit(one.model, one.provider)
             local, fitted = float(one.local_tokens), float(one.features @ fit.coefficients)
             made.append((one, {"raw": local, "scaled": local * fit.scale, "fitted": fitted, "pinned": total}))

@@ -26,7 +26,12 @@ _FORMULAS: Final = ("image", "document")
 
 
 def usable(session: Observed) -> list[Counted]:
-    return [one for one in session.requests if one.tokens >= SMALLEST_PROMPT]
+    """Requests to fit to and to judge by."""
+    return [one for one in session.requests if is_usable(one)]
+
+
+def is_usable(one: Counted) -> bool:
+    return one.tokens >= SMALLEST_PROMPT and one.local_tokens > 0
 
 
 def fit_calibration(sessions: Sequence[Observed], tokenizer: str, tokenizer_sha256: str) -> Calibration:

@@ -1,5 +1,11 @@
 from __future__ import annotations
 
+from dataclasses import replace
+
+import numpy as np
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
 from anonymize.assessment import assess
 from anonymize.features import as_vector
 from tests.anonymize.providers import exact, sessions
@@ -42,3 +48,21 @@ def test_small_prompts_are_left_out_and_counted() -> None:
     made = sessions(1, 4, lambda _terms: 10.0)
     (found,) = assess(made).values()
     assert (found.requests, found.small) == (0, sum(len(one.requests) for one in made))
+
+
+@settings(max_examples=15)  # each fits two dozen times
+@given(st.integers(0, 50), st.lists(st.integers(0, 10**12), min_size=1, max_size=40))
+def test_no_count_is_too_odd(seed: int, counts: list[int]) -> None:
+    made = sessions(seed, 3)
+    odd = [
+        replace(
+            session,
+            requests=tuple(
+                replace(one, tokens=counts[n % len(counts)] + 1, local_tokens=one.local_tokens * (n % 3))
+                for n, one in enumerate(session.requests)
+            ),
+        )
+        for session in made
+    ]
+    for found in assess(odd).values():
+        assert all(np.isfinite(list(ratios.percentiles.values())).all() for ratios in found.stages.values())
