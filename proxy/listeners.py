@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import os
 import socket
 import ssl
 from collections.abc import Callable, Mapping
@@ -147,6 +148,7 @@ class Listeners:
         )
         master.options.update(  # type: ignore[no-untyped-call]
             mode=[],  # the listeners are started below, on sockets of ours
+            ssl_verify_upstream_trusted_ca=os.environ.get("SSL_CERT_FILE") or None,  # a company's own authorities
             connection_strategy="lazy",  # else a refused upstream is a reset without a hook
             tcp_timeout=self._idle_limit_s,
             store_streamed_bodies=False,

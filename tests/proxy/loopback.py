@@ -177,3 +177,5 @@ def wait_refused(url: str) -> None:
             Client(url).socket.close()
         except ConnectionRefusedError:
             return
+        except ConnectionResetError:
+            continue  # it was in the queue when the listener closed

@@ -11,10 +11,8 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from mitmproxy.master import Master
 
 from proxy.forward import FORWARD_HOSTS, is_public
-from proxy.listeners import Listeners
 from tests.proxy.certificates import make_authority, server_context
 from tests.proxy.conftest import Record, Recording
 from tests.proxy.loopback import EVENT, OK_JSON, SSE_HEAD, TIMEOUT_S, Client, Upstream, answer_with, chunked
@@ -37,14 +35,7 @@ def secure(tmp_path: Path, authority: Path) -> Iterator[Upstream]:
 @pytest.fixture
 def record_forward(record: Record, tmp_path: Path, authority: Path, monkeypatch: pytest.MonkeyPatch) -> Record:
     """Upstream certificates of the test's own authority are trusted, as a provider's is in life."""
-    make = Listeners._make_master
-
-    def trusting(self: Listeners) -> Master:
-        master = make(self)
-        master.options.update(ssl_verify_upstream_trusted_ca=str(authority))  # type: ignore[no-untyped-call]
-        return master
-
-    monkeypatch.setattr(Listeners, "_make_master", trusting)
+    monkeypatch.setenv("SSL_CERT_FILE", str(authority))
 
     def start(**changes: object) -> Recording:
         return record(**{"forward_port": 0, "forward_ca": tmp_path / "ca", "forward_hosts": ("LocalHost",)} | changes)

@@ -13,12 +13,10 @@ import unittest.mock
 from pathlib import Path
 
 import pytest
-from mitmproxy.master import Master
 from mitmproxy.proxy import server
 
 from corpus.errors import InputError
 from proxy.engine import Engine
-from proxy.listeners import Listeners
 from tests.proxy.certificates import make_authority, server_context, server_files
 from tests.proxy.conftest import Record, Recording
 from tests.proxy.loopback import (
@@ -113,15 +111,7 @@ def test_upstream_with_a_trusted_certificate_is_spoken_to(
     record: Record, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     secure = Upstream(_self_signed(tmp_path))
-    make = Listeners._make_master
-
-    def trusting(self: Listeners) -> Master:
-        master = make(self)
-        authority = str(tmp_path / "ca" / "ca-ca-cert.pem")
-        master.options.update(ssl_verify_upstream_trusted_ca=authority)  # type: ignore[no-untyped-call]
-        return master
-
-    monkeypatch.setattr(Listeners, "_make_master", trusting)
+    monkeypatch.setenv("SSL_CERT_FILE", str(tmp_path / "ca" / "ca-ca-cert.pem"))
     recording = record(openai_upstream=f"{secure.url}/base")
     with Client(recording.recorder.openai_url) as client:
         client.post("/v1/responses")
