@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 
 import click
@@ -10,19 +11,41 @@ from corpus.capture.reader import is_captures, open_captures
 from corpus.output import refuse_existing, written_aside
 from corpus.run import is_run, read_run
 from report.page import CapturesInput, PageInput, RunInput, SessionsInput, render_page
+from report.perfetto import perfetto_trace
 
 
 @click.command()
 @click.argument("paths", metavar="PATH...", nargs=-1, required=True, type=click.Path(path_type=Path))
-@click.option("-o", "--out", type=click.Path(path_type=Path), required=True, help="The HTML file to write.")
+@click.option("-o", "--out", type=click.Path(path_type=Path), help="The HTML file to write.")
+@click.option(
+    "--perfetto",
+    type=click.Path(path_type=Path),
+    metavar="FILE",
+    help="Write a run as a trace for ui.perfetto.dev instead: recorded and replayed side by side, every edge an arrow.",
+)
 @force_option
-def report(paths: tuple[Path, ...], out: Path, force: bool) -> None:
+def report(paths: tuple[Path, ...], out: Path | None, perfetto: Path | None, force: bool) -> None:
     """Write one HTML page, for any browser and without network, about captures, corpora, traces and runs."""
-    refuse_existing(out, force=force, replaceable=lambda _: False)
-    page = render_page([_input(path) for path in paths])
-    with written_aside(out, force=force, replaceable=lambda _: False) as aside:
-        aside.write_text(page)
-    note(f"wrote {out}")
+    if (out is None) == (perfetto is None):
+        raise click.UsageError("give either -o FILE.html or --perfetto FILE")
+    if perfetto is not None:
+        _write_trace(paths, perfetto, force=force)
+    elif out is not None:
+        _write(out, lambda: render_page([_input(path) for path in paths]).encode(), force=force)
+
+
+def _write_trace(paths: tuple[Path, ...], file: Path, *, force: bool) -> None:
+    if len(paths) != 1:
+        raise click.UsageError("--perfetto takes one run")
+    _write(file, lambda: perfetto_trace(read_run(paths[0])), force=force)
+
+
+def _write(file: Path, content: Callable[[], bytes], *, force: bool) -> None:
+    refuse_existing(file, force=force, replaceable=lambda _: False)
+    written = content()
+    with written_aside(file, force=force, replaceable=lambda _: False) as aside:
+        aside.write_bytes(written)
+    note(f"wrote {file}")
 
 
 def _input(path: Path) -> PageInput:

@@ -1,8 +1,11 @@
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
+
+from perfetto.protos.perfetto.trace.perfetto_trace_pb2 import Trace
 
 Call = Callable[..., Any]
 
@@ -29,3 +32,25 @@ def test_a_path_that_is_nothing_known_is_one_line(agentreel: Call, tmp_path: Pat
     said = agentreel("report", tmp_path / "nothing", "-o", tmp_path / "page.html")
     assert (said.code, said.err.count("\n")) == (1, 1)
     assert not (tmp_path / "page.html").exists()
+
+
+def test_a_run_becomes_a_trace_that_perfetto_reads(agentreel: Call, chain: Any, tmp_path: Path) -> None:
+    assert agentreel("report", chain.run, "--perfetto", tmp_path / "run.pftrace").code == 0
+    packets = Trace.FromString((tmp_path / "run.pftrace").read_bytes()).packet
+    names = {packet.track_descriptor.name for packet in packets}
+    assert {"in flight", "lane 0", "main, recorded", "main, replayed"} <= names
+    flows = Counter(
+        flow for packet in packets for flow in (*packet.track_event.flow_ids, *packet.track_event.terminating_flow_ids)
+    )
+    assert flows
+    assert set(flows.values()) == {2}
+    assert agentreel("report", chain.run, "--perfetto", tmp_path / "run.pftrace").code == 1
+
+
+def test_a_trace_is_of_one_run(agentreel: Call, chain: Any, tmp_path: Path) -> None:
+    file = tmp_path / "run.pftrace"
+    assert agentreel("report", chain.run, chain.run, "--perfetto", file).code == 2
+    assert agentreel("report", chain.run).code == 2
+    said = agentreel("report", chain.corpus, "--perfetto", file)
+    assert (said.code, said.err.count("\n")) == (1, 1)
+    assert not file.exists()
