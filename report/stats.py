@@ -22,6 +22,7 @@ from corpus.session import Session
 from report.anomalies import MEANINGS, count_anomalies
 from report.lineage import cached_tokens, steps
 from report.lookalikes import Lookalikes
+from report.sparkline import draw_bars, log_bins
 from report.wording import count, seconds, share
 
 _PERCENTILES: Final = (10, 50, 90, 95, 99)
@@ -72,6 +73,13 @@ def collect_stats(sessions: Iterable[Session]) -> dict[str, Any]:
         "output_tokens": _spread(tally.output_tokens),
         "gap_s": _spread(tally.gaps_us, 1e6),
         "in_session_prefix_hit": tally.cached_tokens / total if total else None,
+        "log_bins": {
+            "subagents_per_session": log_bins(tally.children),
+            "subagent_wall_s": log_bins(tally.child_walls_us, 1e6),
+            "input_tokens": log_bins(tally.input_tokens),
+            "output_tokens": log_bins(tally.output_tokens),
+            "gap_s": log_bins(tally.gaps_us, 1e6),
+        },
         "anomalies": {name: tally.anomalies[name] for name in MEANINGS},
         "duplicates": duplicates,
         "forks": forks,
@@ -86,12 +94,15 @@ def render_stats(stats: dict[str, Any]) -> RenderableType:
         (f"{count(stats['requests'])} requests", "bold"),
         f"; of their prompt tokens {share(hit)} repeat an earlier prompt of the session",
     )
-    spreads = Table(*("", *(f"p{p}" for p in _PERCENTILES), "max"), box=None, pad_edge=False)
-    spreads.columns[0].no_wrap = True
-    for column in spreads.columns[1:]:
+    spreads = Table(
+        *("", *(f"p{p}" for p in _PERCENTILES), "max", "log bins"), box=None, pad_edge=False, collapse_padding=True
+    )
+    for column in spreads.columns:
+        column.no_wrap = True
+    for column in spreads.columns[1:-1]:
         column.justify = "right"
     for name, words, write in SAMPLES:
-        spreads.add_row(words, *(write(value) for value in stats[name].values()))
+        spreads.add_row(words, *map(write, stats[name].values()), draw_bars(stats["log_bins"][name]))
     odd = Table("count", "anomaly", "meaning", "what is done about it", box=None, pad_edge=False)
     odd.columns[0].justify = "right"
     for name, number in stats["anomalies"].items():

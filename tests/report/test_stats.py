@@ -87,3 +87,16 @@ def _text(stats: dict[str, object]) -> str:
     console.print(render_stats(stats))
     assert isinstance(console.file, io.StringIO)
     return console.file.getvalue()
+
+
+def test_bars_show_how_the_values_lie_and_count_zeros(make_session: Callable[..., Session]) -> None:
+    steps = [(0, float(n), n + 0.5) for n in range(4)]
+    changes = {n: {"input_tokens": 10**n, "output_tokens": n // 2} for n in range(4)}
+    stats = collect_stats([make_session(steps, changes)])
+    assert stats["log_bins"]["input_tokens"]["counts"] == [1, *[0] * 4, 1, *[0] * 4, 1, *[0] * 4, 1]
+    assert stats["log_bins"]["output_tokens"]["zeros"] == 2
+    console = Console(width=120, color_system=None)
+    with console.capture() as written:
+        console.print(render_stats(stats))
+    assert "█    █    █    █" in written.get()
+    assert "2 x 0" in written.get()
