@@ -14,7 +14,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from itertools import repeat, takewhile
-from typing import Any
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -36,23 +36,33 @@ def encode_blocks(lists: Iterable[Sequence[int] | NDArray[Any]]) -> list[Blocks]
     return [encoder.encode(given) for given in lists]
 
 
+class _Tail(NamedTuple):
+    """A list that later ones may begin with."""
+
+    given: Sequence[int] | NDArray[Any]
+    ids: Ids
+    keys: NDArray[np.uint64]
+
+
+_TAILS: Final = 8  # conversations of one session that take turns
+_NOTHING: Final = _Tail((), np.empty(0, np.int64), np.empty(0, np.uint64))
+
+
 class _Encoder:
-    """Most lists repeat the one before whole; then only what they add is converted and looked up."""
+    """Most lists repeat a recent one whole; then only what they add is converted and looked up."""
 
     def __init__(self) -> None:
         self._known: dict[int, int] = {}  # key of a prefix -> request that introduced it
         self._seen: list[Ids] = []
-        self._given: Sequence[int] | NDArray[Any] = ()  # the list before
-        self._keys: NDArray[np.uint64] = np.empty(0, np.uint64)  # of it
+        self._tails: list[_Tail] = []  # the latest last
 
     def encode(self, given: Sequence[int] | NDArray[Any]) -> Blocks:
-        repeated = self._repeated(given)
+        tail = self._take(given)
+        repeated = len(tail.ids)
         added = np.asarray(given[repeated:], dtype=np.int64)
+        ids, keys = added, _prefix_keys(added, repeated)
         if repeated:
-            ids = np.concatenate((self._seen[-1], added))
-            keys = np.concatenate((self._keys, _prefix_keys(added, repeated) + self._keys[-1]))
-        else:
-            ids, keys = added, _prefix_keys(added)
+            ids, keys = np.concatenate((tail.ids, ids)), np.concatenate((tail.keys, keys + tail.keys[-1]))
         known, number = self._known, len(self._seen)
         keep = _longest_known(keys, known, repeated)
         base = known[int(keys[keep - 1])] if keep else -1
@@ -60,15 +70,17 @@ class _Encoder:
             base, keep = -1, 0
         known.update(zip(keys[keep:].tolist(), repeat(number)))
         self._seen.append(ids)
-        self._given, self._keys = given, keys
+        self._tails = [*self._tails[1 - _TAILS :], _Tail(given, ids, keys)]
         return Blocks(base, keep, *_runs(ids[keep:]))
 
-    def _repeated(self, given: Sequence[int] | NDArray[Any]) -> int:
-        """Length of the list before where this one begins with all of it, else 0."""
-        length = len(self._given)
-        if not isinstance(given, list) or not isinstance(self._given, list) or len(given) < length:
-            return 0
-        return length if given[:length] == self._given else 0
+    def _take(self, given: Sequence[int] | NDArray[Any]) -> _Tail:
+        """The latest of the tails that the list begins with, taken out; an empty one where it begins with none."""
+        if isinstance(given, list):
+            for number in range(len(self._tails) - 1, -1, -1):
+                before = self._tails[number].given
+                if isinstance(before, list) and given[: len(before)] == before:
+                    return self._tails.pop(number)
+        return _NOTHING
 
 
 def expand_blocks(blocks: Sequence[Blocks]) -> list[Ids]:
@@ -146,9 +158,9 @@ def _longest_known(keys: NDArray[np.uint64], known: dict[int, int], low: int) ->
 def _runs(ids: Ids) -> tuple[tuple[int, ...], tuple[int, ...]]:
     if len(ids) == 0:
         return (), ()
-    starts = np.concatenate(([0], np.flatnonzero(np.diff(ids) != 1) + 1))
-    lengths = np.diff(np.concatenate((starts, [len(ids)])))
-    return tuple(ids[starts].tolist()), tuple(lengths.tolist())
+    starts = [0, *(np.nonzero(ids[1:] - ids[:-1] != 1)[0] + 1).tolist()]
+    ends = [*starts[1:], len(ids)]
+    return tuple(ids[starts].tolist()), tuple(end - start for start, end in zip(starts, ends, strict=True))
 
 
 def _expand(delta: Blocks, expanded: Sequence[Ids]) -> Ids:
