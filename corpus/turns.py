@@ -1,7 +1,8 @@
 """Whole requests out of WebSocket turns, which say only what is new.
 
-A turn names the exchange it goes on from (`RequestRecord.previous`); the whole request is that one's whole input, what
-it put out, then the turn's own input, as the same conversation over HTTP would have sent it. Items that the provider
+A turn names the exchange it goes on from (`RequestRecord.previous`, or else the response's id in its body); the whole
+request is that one's whole input, what it put out, then the turn's own input, as the same conversation over HTTP would
+have sent it. Items that the provider
 put out stand here as it said them, where a client over HTTP would repeat them with changes that mean nothing to the
 model (`wire.prompt` brings both to the same parts).
 """
@@ -16,7 +17,7 @@ from wire.encoding import decode_body
 from wire.errors import WireError
 from wire.jsonbody import parse_object, write_json
 from wire.prompt_openai import input_items
-from wire.turns import output_items, previous_response_id, whole_request
+from wire.turns import output_items, previous_response_id, response_id, whole_request
 
 Item = dict[str, Any]
 
@@ -38,6 +39,7 @@ class Turns:
 
     def __init__(self) -> None:
         self._said: dict[str, _Said] = {}  # by exchange id
+        self._named: dict[str, str] = {}  # response id -> exchange id
 
     def whole_body(self, exchange: Exchange) -> bytes:
         """The decoded request body, whole if it is a turn's. WireError when it cannot be read."""
@@ -45,11 +47,14 @@ class Turns:
         if not is_turn(exchange):
             return decode_body(heard.body, _content_encoding(heard.headers))
         request = parse_object(heard.body)
-        before = self._said.get(heard.previous) if heard.previous is not None else None
-        if before is None and previous_response_id(request) is not None:
+        name = previous_response_id(request)
+        before = self._said.get(heard.previous or self._named.get(name or "", ""))
+        if before is None and name is not None:
             raise HistoryMissingError("the turn before was not recorded")
-        output = output_items(exchange.response.messages) if exchange.response else []
-        self._said[heard.exchange_id] = _Said(before, (*input_items(request), *output))
+        messages = exchange.response.messages if exchange.response else ()
+        self._said[heard.exchange_id] = _Said(before, (*input_items(request), *output_items(messages)))
+        if answered := response_id(messages):
+            self._named[answered] = heard.exchange_id
         return write_json(whole_request(request, _items(before))).encode("utf-8", "surrogatepass")
 
 

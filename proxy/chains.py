@@ -18,8 +18,8 @@ from wire.prompt_openai import fixed_parts, input_items, item_parts
 from wire.shapes import Part
 from wire.turns import previous_response_id
 
-# Responses that may still be gone on from: a connection goes on from its last one only.
-REMEMBERED: Final = 4096
+# Responses that may still be gone on from: the last one of each open connection; about half a kilobyte each.
+REMEMBERED: Final = 65536
 
 _DIGEST_BYTES: Final = 16
 

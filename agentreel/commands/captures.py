@@ -206,6 +206,8 @@ def exchange_row(exchange: Exchange) -> dict[str, object]:
         "response_bytes": response.body_bytes if response else None,
         "usage": asdict(usage) if usage else dict(_UNKNOWN_USAGE),
         "retry_of": request.retry_of,
+        "previous": request.previous,
+        "session_guessed": who.session_guessed,
         "purpose": who.purpose,
     }
 

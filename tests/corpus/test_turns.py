@@ -22,6 +22,7 @@ def turn(name: str, previous: str | None, *items: str, said: tuple[str, ...] = (
         orjson.dumps({"type": "response.output_item.done", "output_index": at, "item": {"role": item}})
         for at, item in enumerate(said)
     ]
+    messages.append(orjson.dumps({"type": "response.completed", "response": {"id": f"resp-{name}"}}))
     answer = b"".join(message + b"\n" for message in messages)
     sizes = tuple(len(message) + 1 for message in messages)
     request = replace(REQUEST, exchange_id=name, api="openai-responses-ws", previous=previous, body=data)
@@ -61,9 +62,14 @@ def test_a_turn_on_nothing_known_is_an_error() -> None:
     turns = Turns()
     with pytest.raises(HistoryMissingError):
         turns.whole_body(turn("e2", "e1", "more"))
-    unlinked = turn("e3", "e1", "more")
-    with pytest.raises(HistoryMissingError):
-        turns.whole_body(Exchange(replace(unlinked.request, previous=None), unlinked.response))
+
+
+def test_a_turn_whose_link_was_lost_is_found_by_the_name_of_the_response() -> None:
+    turns = Turns()
+    turns.whole_body(turn("e1", None, "question", said=("answer",)))
+    unlinked = turn("e2", "e1", "more")
+    body = turns.whole_body(Exchange(replace(unlinked.request, previous=None), unlinked.response))
+    assert roles(body) == ["question", "answer", "more"]
 
 
 def test_a_turn_without_an_answer_is_whole_as_well() -> None:

@@ -15,7 +15,7 @@ Call = Callable[..., Any]
 KEYS = {
     *("exchange_id", "session_id", "agent_id", "parent_agent_id", "agent_kind", "api", "method", "path", "model"),
     *("stream", "status", "end", "t_request_us", "t_headers_us", "t_first_byte_us", "t_end_us"),
-    *("request_bytes", "response_bytes", "usage", "retry_of", "purpose"),
+    *("request_bytes", "response_bytes", "usage", "retry_of", "purpose", "previous", "session_guessed"),
 }
 
 
