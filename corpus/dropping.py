@@ -42,7 +42,7 @@ def drop_requests(session: Session, gone: Collection[int]) -> Session:
             replace(session.agents[old], agent=new, parent=_parent(session.agents, old, agents))
             for old, new in agents.items()
         ),
-        requests=_requests(session.requests, numbers, agents),
+        requests=_requests(session, numbers, agents),
         tool_calls=tuple(replace(call, call=number) for number, call in enumerate(calls)),
         edges=tuple(
             replace(edge, src=numbers[edge.src], dst=numbers[edge.dst])
@@ -98,11 +98,9 @@ def _kind(first: Edge, second: Edge, requests: Sequence[Request]) -> EdgeKind:
     return first.kind if first.kind in ("spawn", "join") else second.kind
 
 
-def _requests(
-    requests: Sequence[Request], numbers: Mapping[int, int], agents: Mapping[int, int]
-) -> tuple[Request, ...]:
-    stay = [requests[old] for old in numbers]
-    lists, segments = expand_blocks([r.blocks for r in requests]), expand_segments(requests)
+def _requests(session: Session, numbers: Mapping[int, int], agents: Mapping[int, int]) -> tuple[Request, ...]:
+    lists, segments = expand_blocks([r.blocks for r in session.requests]), expand_segments(session.requests)
+    stay = [session.requests[old] for old in numbers]
     blocks = encode_blocks(lists[r.request] for r in stay)
     deltas = encode_segments((segments[r.request] for r in stay), blocks)
     return tuple(
@@ -110,7 +108,7 @@ def _requests(
             request,
             request=number,
             agent=agents[request.agent],
-            retry_of=_first_staying(request.retry_of, requests, numbers),
+            retry_of=_first_staying(request.retry_of, session.requests, numbers),
             blocks=blocks[number],
             segments=None if request.segments is None else deltas[number],
         )

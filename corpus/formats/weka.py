@@ -16,6 +16,7 @@ import orjson
 from corpus.card import CARD_NAME
 from corpus.errors import InputError
 from corpus.formats.files import kind_of, read_head, read_value, read_values
+from corpus.formats.separate import separate_conversations
 from corpus.formats.trace_rows import Tally, Written
 from corpus.formats.weka_reader import session_from_weka
 from corpus.formats.weka_writer import session_to_weka
@@ -54,6 +55,7 @@ def read_weka(path: Path, dialect: WekaDialect | None = None) -> Iterator[Sessio
 
 def write_weka(path: Path, sessions: Iterable[Session], *, force: bool = False) -> Written:
     """Write one `.json` (exactly one session), one `.jsonl`, or, for any other name, a folder of `<id>.json`."""
+    sessions = (part for session in sessions for part in separate_conversations(session))
     with written_aside(path, force=force, replaceable=_holds_only_traces) as aside:
         if path.suffix == ".json":
             return _write_one(path, aside, sessions)
