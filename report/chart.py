@@ -13,7 +13,7 @@ from typing import Any, Literal
 Unit = Literal["number", "tokens", "us", "share", "tps"]
 # bars: x has one edge more than y has heights; steps: y holds until the next x
 Shape = Literal["bars", "outline", "dots", "line", "steps", "marks"]
-Paint = Literal["first", "second", "warmup", "cached", "fresh", "output", "quiet"]
+Paint = Literal["first", "second", "warmup", "cached", "fresh", "output", "quiet", "failed"]
 
 
 @dataclass(frozen=True, slots=True)

@@ -49,7 +49,8 @@ function redrawn(node, draw) {
 function drawChart(spec, width, hidden, say) {
   const shown = spec.series.filter((series) => !hidden.has(series.name) && series.x.length);
   const box = { left: PLOT.left, right: width - PLOT.right };
-  const x = axisOf(shown.flatMap((s) => extent(s.x)), spec.x, box.left, box.right);
+  const zero = shown.some((s) => s.shape === "marks") ? [0] : []; // things compared are seen in proportion
+  const x = axisOf([...zero, ...shown.flatMap((s) => extent(s.x))], spec.x, box.left, box.right);
   const rows = guideRows(spec.guides, x);
   box.top = 8 + 15 * rows.count;
   box.bottom = box.top + PLOT.height;

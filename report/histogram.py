@@ -101,6 +101,7 @@ def _size_notes(names: tuple[str, str], samples: Sequence[Numbers], *, log: bool
     notes = []
     for name, sample in zip(names, samples, strict=False):
         zero = int((sample <= 0).sum())
-        left_out = f", of them {zero:,} zero, not on the axis" if log and zero else ""
+        words = "zero or less" if len(sample) and sample.min() < 0 else "zero"
+        left_out = f", of them {zero:,} {words}, not on the axis" if log and zero else ""
         notes.append(f"{name + ': ' if name else ''}{len(sample):,} values{left_out}")
     return notes

@@ -1,10 +1,11 @@
 // Builds the page from its data: a section for each input, with numbers, charts, a table, and drawings of the chosen row.
-const KINDS = { sessions: "Sessions: sizes, shapes and times, no text.", run: "A replay against an inference server.",
+const KINDS = { comparison: "All runs of this page.", sessions: "Sessions: sizes, shapes and times, no text.", run: "A replay against an inference server.",
   captures: "Captures: what the recorder heard. Ids stand as the client sent them: do not publish." };
 
 function section(input, index) {
   const node = make("section", null, document.getElementById("report"));
   node.id = `input-${index + 1}`;
+  if (input.kind === "comparison") document.getElementById("report").prepend(node); // what is last in the data stands first
   make("h2", input.title, node);
   make("p", KINDS[input.kind], node, "kind");
   facts(input, node);

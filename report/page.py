@@ -21,6 +21,7 @@ from corpus.exchange import Exchange
 from corpus.run import Run
 from corpus.session import Session
 from report.capture_view import view_captures
+from report.comparison_view import view_comparison
 from report.run_view import view_run
 from report.session_view import view_sessions
 
@@ -65,7 +66,7 @@ def render_page(inputs: Sequence[PageInput]) -> str:
         "policy": policy,
         "title": html.escape(title.encode(errors="replace").decode()),
         "style": style,
-        "data": _json([_view(given, _overlay(given, inputs)) for given in inputs]),
+        "data": _json([*(_view(given, _overlay(given, inputs)) for given in inputs), *_comparison(inputs)]),
         "script": script,
     }
     return re.sub(r"\{\{(\w+)\}\}", lambda mark: parts[mark[1]], _asset("page.html"))
@@ -85,6 +86,19 @@ def _view(given: PageInput, overlay: SessionsInput | None) -> dict[str, Any]:
             return view_captures(title, facts, exchanges)
         case RunInput(title, run, facts):
             return view_run(title, facts, run)
+
+
+def _comparison(inputs: Sequence[PageInput]) -> list[dict[str, Any]]:
+    runs = [
+        (
+            f"{given.title}, concurrency {given.run.config.get('concurrency', '?')}",
+            f"#input-{number}",
+            given.run.summary,
+        )
+        for number, given in enumerate(inputs, 1)
+        if isinstance(given, RunInput)
+    ]
+    return [view_comparison(runs)] if len(runs) > 1 else []
 
 
 def _json(value: object) -> str:

@@ -12,6 +12,8 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final
 
 from corpus.run import Run, SentRequest
+from report.fidelity_view import draw_fidelity
+from report.over_time_view import draw_over_time
 from report.timeline import Bar, Details, Lane, Link, Tone, draw
 from report.wording import UNKNOWN, count, seconds, share
 
@@ -66,7 +68,10 @@ def view_run(title: str, facts: Mapping[str, str], run: Run) -> dict[str, Any]:
         "kind": "run",
         "facts": [*facts.items(), *((name, _words(value)) for name, value in run.config.items())],
         "numbers": [_number(run.summary, *row) for row in _NUMBERS],
-        "charts": [],
+        "charts": [
+            ["Did the replay do what was recorded?", draw_fidelity(run.requests)],
+            ["Is it steady?", draw_over_time(run.requests)],
+        ],
         "notes": _notes(run.summary),
         "columns": _COLUMNS,
         "rows": [_row("the whole run, by lane", run.requests), *(_row(_label(p), p) for p in plays.values())],

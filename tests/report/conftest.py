@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from corpus.blocks import encode_blocks
+from corpus.run import SentRequest
 from corpus.session import Agent, Request, Session
 
 Step = tuple[int, float, float | None]  # agent, start s, end s
@@ -71,5 +72,44 @@ def make_session() -> Callable[..., Session]:
             "requests": requests,
         }
         return Session(**plain | changed)
+
+    return make
+
+
+@pytest.fixture(scope="session")
+def make_sent() -> Callable[..., SentRequest]:
+    """make(field=value, ...): a request of a run, sent 2 ms late, answered from 1 s to 2 s."""
+
+    def make(**changed: Any) -> SentRequest:
+        plain: dict[str, Any] = {
+            "lane": 0,
+            "play": 0,
+            "session": 0,
+            "request": 0,
+            "agent": 0,
+            "phase": "profile",
+            "model": None,
+            "planned_input_tokens": 640,
+            "planned_output_tokens": 11,
+            "after": (),
+            "after_delay_us": (),
+            "after_anchor": (),
+            "release_us": 0,
+            "root_offset_us": 0,
+            "due_us": 0,
+            "sent_us": 2000,
+            "first_token_us": 1_000_000,
+            "last_token_us": 2_000_000,
+            "end_us": 2_000_000,
+            "measured_input_tokens": 640,
+            "measured_output_tokens": 11,
+            "cached_tokens": 320,
+            "predicted_cached_tokens": 320,
+            "status": 200,
+            "error": None,
+            "recorded_start_us": 0,
+            "recorded_end_us": 3_000_000,
+        }
+        return SentRequest(**plain | changed)
 
     return make

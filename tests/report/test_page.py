@@ -97,3 +97,12 @@ def test_two_data_sets_are_laid_over_each_other(make_session: Make) -> None:
     views = json.loads(_read(render_page(given)).texts["script application/json"])
     legends = [[series["name"] for series in view["charts"][0][1][0]["series"]] for view in views]
     assert legends == [["a", "b"], ["b", "a"]]
+
+
+def test_several_runs_are_compared_and_one_is_not() -> None:
+    runs = [RunInput(name, Run({}, (), {})) for name in ("a", "b")]
+    kinds = [
+        [view["kind"] for view in json.loads(_read(render_page(given)).texts["script application/json"])]
+        for given in (runs[:1], runs)
+    ]
+    assert kinds == [["run"], ["run", "run", "comparison"]]
