@@ -48,6 +48,7 @@ class Engine:
             lambda cause: self._gaps.note(cause, clock()),
         )
         self._hearing = Hearing(self._backlog.put, clock, exchange_ids(), settings.idle_limit_s * 1_000_000)
+        self._hearing.mutes = self._gate.mutes
         self._hearing.on_failure = lambda: self._gaps.note("fault", clock())
         self._scribe = Scribe(
             self._backlog, _open_captures(settings.captures, worker), settings.fsync, clock, self._gaps

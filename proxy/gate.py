@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final
 
 from mitmproxy import connection, http
@@ -48,6 +48,7 @@ class Verdict:
     """Of a request that may pass, or was answered by the gate itself."""
 
     record: bool = True
+    muted: bool = False  # recording is paused: a connection that is upgraded may still be recorded later
     contributor: str | None = None
     mode: Mode = "reverse"
 
@@ -101,8 +102,7 @@ class Gate:
         admitted, contributor = self._token_access(request)
         if not admitted:
             return 401
-        recorded = self._is_recorded(request)
-        flow.metadata[_VERDICT] = Verdict(recorded, contributor)
+        flow.metadata[_VERDICT] = self._admit(request, contributor)
         if request.authority:
             return 400
         headers = request.headers
@@ -119,9 +119,22 @@ class Gate:
                 return 407
         if request.host.lower() not in self._forward_hosts:
             return 421
-        recorded = self._is_recorded(request) and not is_telemetry(request.path)
-        flow.metadata[_VERDICT] = Verdict(recorded, contributor, "forward")
+        verdict = replace(self._admit(request, contributor), mode="forward")
+        flow.metadata[_VERDICT] = Verdict(record=False) if is_telemetry(request.path) else verdict
         return None
+
+    def _admit(self, request: http.Request, contributor: str | None) -> Verdict:
+        out = opts_out(request.headers.get(RECORD_HEADER))
+        _take_off(request, RECORD_HEADER)
+        if out:
+            self._note_gap("opted_out")
+        return Verdict(not out, not out and self.mutes(), contributor)
+
+    def mutes(self) -> bool:
+        """Whether an exchange that begins now is muted; each is counted."""
+        if self.paused:
+            self._note_gap("paused")
+        return self.paused
 
     def _token_access(self, request: http.Request) -> tuple[bool, str | None]:
         """Whether it may pass and as whom; a token is taken off even where none is asked for."""
@@ -143,13 +156,6 @@ class Gate:
             return True, None
         name = None if password is None else self._tokens.name_of(password)
         return name is not None, name
-
-    def _is_recorded(self, request: http.Request) -> bool:
-        out = opts_out(request.headers.get(RECORD_HEADER))
-        _take_off(request, RECORD_HEADER)
-        if out or self.paused:
-            self._note_gap("opted_out" if out else "paused")
-        return not out and not self.paused
 
     def _refuse(self, flow: http.HTTPFlow, status: int) -> None:
         self.refused[status] += 1

@@ -22,9 +22,10 @@ _log = logging.getLogger(__name__)
 class Exchange:
     """One exchange being listened to."""
 
-    def __init__(self, assembler: Assembler, client_id: str) -> None:
+    def __init__(self, assembler: Assembler, client_id: str, *, muted: bool = False) -> None:
         self.assembler = assembler
         self.client_id = client_id
+        self.muted = muted  # it passes while recording is paused: nothing of it is kept
         self.request_complete = False
         self.withheld: RequestBody | None = None  # not told yet: it may turn out to be part of something else
         self.broken = False
@@ -40,18 +41,21 @@ class Hearing:
         self.stopping = False
         self.failures = 0  # of ours, while listening
         self.on_failure: Callable[[], None] = lambda: None
+        self.mutes: Callable[[], bool] = lambda: False  # whether what begins now is muted
         self.unreached: dict[str, Unreached] = {}  # by client connection: what its latest connect ran into
         self.clock = clock
         self.new_id = new_id
         self._tell = tell
         self._idle_limit_us = idle_limit_us
 
-    def begin(self, key: str, head: RequestHead, client_id: str) -> Exchange:
-        exchange = self.open[key] = Exchange(Assembler(head), client_id)
+    def begin(self, key: str, head: RequestHead, client_id: str, *, muted: bool = False) -> Exchange:
+        exchange = self.open[key] = Exchange(Assembler(head), client_id, muted=muted)
         return exchange
 
     def hear(self, exchange: Exchange, event: Event) -> None:
         """Raises what listening raises: call it under `guarded`."""
+        if exchange.muted:
+            return
         for record in exchange.assembler.feed(event):
             self._tell(record)
 

@@ -89,7 +89,7 @@ class Hooks:
             contributor=verdict.contributor,
             mode=verdict.mode,
         )
-        self.hearing.begin(flow.id, head, flow.client_conn.id)
+        self.hearing.begin(flow.id, head, flow.client_conn.id, muted=verdict.muted)
 
     def request(self, flow: http.HTTPFlow) -> None:
         exchange = self.hearing.open.get(flow.id)

@@ -105,7 +105,8 @@ class Connection:
         shaken: RequestHead = self._handshake.assembler.head
         head = replace(shaken, exchange_id=self._hearing.new_id(t_us), t_us=t_us, api=api)
         self._had_exchanges = True
-        return head.exchange_id, self._hearing.begin(head.exchange_id, head, self._handshake.client_id)
+        muted = self._hearing.mutes()
+        return head.exchange_id, self._hearing.begin(head.exchange_id, head, self._handshake.client_id, muted=muted)
 
     def _close(self, *, client_left: bool) -> None:
         for key in tuple(self._turns):

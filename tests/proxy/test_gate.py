@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import socket
 from pathlib import Path
 
 import pytest
@@ -10,6 +11,7 @@ from corpus.capture.reader import open_captures
 from corpus.exchange import GapRecord
 from tests.proxy.conftest import Record, Recording
 from tests.proxy.loopback import Client
+from tests.proxy.websockets import MASK, connected, create, events, frame, receive, upgraded
 
 ADA, BOB = "ada-0123456789abcdef", "bob-0123456789abcdef"
 
@@ -148,3 +150,36 @@ def test_paused_traffic_passes_unrecorded_until_it_is_resumed(recording: Recordi
             assert status(client) == b"200"
     assert [exchange.request.body for exchange in recording.exchanges()] == [b"0", b"3"]
     assert recording.stop().gaps == {"paused": 2}
+
+
+def test_turns_on_an_open_websocket_are_paused_and_resumed_too(recording: Recording) -> None:
+    """The connection was opened while recording was paused, and stays."""
+    asked = [create(number) for number in range(3)]
+
+    def talk(connection: socket.socket) -> None:
+        for number, body in enumerate(asked):
+            receive(connection, len(frame(body, mask=MASK)))
+            connection.sendall(b"".join(frame(event) for event in events(f"r{number}", "yes")))
+
+    recording.upstream.answer = upgraded(talk)
+    recording.recorder.pause(paused=True)
+    with connected(recording.recorder.openai_url, ("session-id", "s")) as client:
+        for number, paused in enumerate((True, False, True)):
+            recording.recorder.pause(paused=paused)
+            client.send(frame(asked[number], mask=MASK))
+            client.read_until(b'"output_tokens":2}}}')
+    assert [exchange.request.body for exchange in recording.exchanges()] == [asked[1]]
+    assert recording.stop().gaps == {"paused": 3}  # the handshake and two turns
+
+
+def test_an_opted_out_websocket_passes_unheard(recording: Recording) -> None:
+    def talk(connection: socket.socket) -> None:
+        receive(connection, len(frame(create(), mask=MASK)))
+        connection.sendall(b"".join(frame(event) for event in events("r", "yes")))
+
+    recording.upstream.answer = upgraded(talk)
+    with connected(recording.recorder.openai_url, ("x-agentreel-record", "off")) as client:
+        client.send(frame(create(), mask=MASK))
+        client.read_all()
+    assert b"agentreel" not in recording.upstream.next_request().head
+    assert recording.exchanges() == []
