@@ -7,7 +7,8 @@ session.
 Lost on import: ends, which no row states. Lost on export: everything but order, lengths and blocks; kinds of agents and
 edges (a sub-agent's first request follows the one that spawned it, joins are gone); model, segments, usage, failed
 attempts. Blocks of 64 become four of 16 each: where two prompts part within a block is invented, so they are seen to
-part at its start. Proven against AIPerf 0.13.0 and agentx-harness 1.0.12 (tests/peers).
+part at its start. Proven against AIPerf 0.13.0 and agentx-harness 1.0.12 (tests/peers), which read every row as it is
+but then put their own answers between the turns of a chat; releases after 0.13 send each row as a whole prompt.
 """
 
 from __future__ import annotations

@@ -14,8 +14,9 @@ Text is made from block ids, out of words that common tokenizers take for one to
 into the history, so a turn says only what is new since the last answer; where an answer did not come back whole, the
 prompt stays longer than recorded until tool results make up for it. A prompt that does not go on from the last one
 (compaction) starts a conversation of its own, spawned by the last turn. A child that joins nothing, or joins beyond
-such a break, joins at the last turn before it. Side requests are children of one turn. Waits for a start become waits
-of the conversation. Proven against AIPerf 0.13.0 and agentx-harness 1.0.12 (tests/peers).
+such a break, joins at the last turn before it; one that is itself cut joins when its first part is done. Side requests
+are children of one turn. Waits for a start become waits of the conversation. Proven against AIPerf 0.13.0 and
+agentx-harness 1.0.12 (tests/peers).
 """
 
 from __future__ import annotations

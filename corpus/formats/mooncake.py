@@ -18,9 +18,9 @@ seen up to 511 tokens shorter. A delta cannot shrink: where a prompt does not go
 on under a new name.
 
 Consumers disagree about sessions: AIPerf up to 0.13 treats every one as delta, Dynamo as whole prompts unless told.
-Written rows therefore say `context_mode`, which AIPerf reads from the release after. Proven against AIPerf 0.13.0 and
-agentx-harness 1.0.12 (tests/peers): plain, sessions, delta. Unverified: agentic, whose one reader is Dynamo's
-simulator.
+Written rows therefore say `context_mode`, which AIPerf reads from the release after. Proven (tests/peers): plain,
+sessions and delta by AIPerf 0.13.0 and agentx-harness 1.0.12, sessions and delta by Dynamo 1.6.1. Unverified: agentic;
+its one reader, Dynamo, has since moved to a second version with a header that is described nowhere yet.
 """
 
 from __future__ import annotations

@@ -15,7 +15,11 @@ from typing import Any, Final
 
 from tests.peers import agentx_peer
 
-PEERS: Final = {"aiperf": "aiperf==0.13.0", "inference-perf": "inference-perf==0.7.0"}
+PEERS: Final = {
+    "aiperf": ("aiperf==0.13.0",),
+    "inference-perf": ("inference-perf==0.7.0",),
+    "dynamo": ("ai-dynamo-runtime==1.6.1", "--no-deps ai-dynamo==1.6.1"),  # of the second only its replay is asked
+}
 _DUMP: Final = Path(__file__).with_name("formats_dump.py")
 _PYTHONS: Final = ("3.12", "3.13")  # that both have wheels for
 _TIMEOUT_S: Final = 1800
@@ -24,7 +28,7 @@ _TIMEOUT_S: Final = 1800
 def python_of(peer: str) -> Path | None:
     if peer == "agentx-harness":
         return agentx_peer.install()
-    home, recipe = agentx_peer.ROOT / ".peers" / peer, PEERS[peer]
+    home, recipe = agentx_peer.ROOT / ".peers" / peer, " ".join(PEERS[peer])
     python, stamp = home / "venv" / "bin" / "python", home / "recipe"
     if stamp.is_file() and stamp.read_text() == recipe:
         return python
@@ -32,8 +36,9 @@ def python_of(peer: str) -> Path | None:
     if base is None:
         print(f"{recipe}: no Python {' or '.join(_PYTHONS)} with venv is to be had")
         return None
-    pip = [str(python), "-m", "pip", "install", "--quiet", "--disable-pip-version-check", recipe]
-    for command in ([str(base), "-m", "venv", str(home / "venv")], pip):
+    pip = [str(python), "-m", "pip", "install", "--quiet", "--disable-pip-version-check"]
+    installs = [[*pip, *wanted.split()] for wanted in PEERS[peer]]
+    for command in ([str(base), "-m", "venv", str(home / "venv")], *installs):
         try:
             done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=_TIMEOUT_S)
         except subprocess.TimeoutExpired:

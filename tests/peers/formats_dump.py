@@ -1,10 +1,11 @@
 """Run by a consumer's own interpreter: what its loader makes of a trace, as one line of JSON.
 
-    python formats_dump.py mooncake|bailian|dag|weka-models|weka-calls PATH
+    python formats_dump.py mooncake|bailian|dag|weka-models|weka-calls|dynamo-mooncake|dynamo-mooncake-delta PATH
 
 mooncake, bailian, dag (aiperf, agentx-harness): {conversation: {mode, root, branches, turns: [...]}}, lengths in
 tokens as the consumer would send them. weka-models (the same): per file the checked model's requests. weka-calls
-(inference-perf): per file the calls it would replay. No tokenizer is needed: a token stands for itself.
+(inference-perf): per file the calls it would replay. dynamo-...: per session what its simulator sent. No tokenizer is
+needed: a token stands for itself.
 """
 
 from __future__ import annotations
@@ -134,7 +135,20 @@ def _weka_calls(folder: Path) -> Any:
     return found
 
 
+def _simulated(path: Path, form: str) -> Any:
+    """Dynamo's simulated replay: per session the prompts and answers it sent, in order."""
+    replay = importlib.import_module("dynamo.replay")
+    report = replay.run_trace_replay([str(path)], trace_format=form, trace_block_size=512, capture_per_request=True)
+    found: dict[str, list[Any]] = {}
+    rows = report["per_request"] if isinstance(report, dict) else report.per_request
+    for row in sorted(rows, key=lambda row: row["turn_index"]):
+        found.setdefault(row["session_id"], []).append([row["input_length"], row["output_length"]])
+    return found
+
+
 def main(form: str, path: Path) -> Any:
+    if form.startswith("dynamo-"):
+        return _simulated(path, form.removeprefix("dynamo-"))
     if form == "mooncake":
         return _conversations(_rows("mooncake_trace", "MooncakeTraceDatasetLoader", 512, path))
     if form == "bailian":

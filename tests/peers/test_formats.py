@@ -12,9 +12,9 @@ import pytest
 from corpus.formats.bailian import write_bailian
 from corpus.formats.dag_jsonl import write_dag_jsonl
 from corpus.formats.mooncake import read_mooncake, write_mooncake
-from corpus.formats.trace_rows import answered_part, asked_tokens
+from corpus.formats.trace_rows import agent_names, answered_part, asked_tokens
 from corpus.formats.weka import read_weka, write_weka
-from corpus.session import Request, Session
+from corpus.session import MooncakeDialect, Request, Session
 from corpus.tables import read_corpus
 from dagbuild.link import link_session
 from tests.peers import agentx_peer, aiperf_peer
@@ -168,3 +168,17 @@ def test_weka_calls_of_inference_perf(inference_perf: Path, tmp_path: Path) -> N
     )
     # It rebuilds prompts from blocks and may miss a part of one; a list it misread would be off by more.
     assert all(abs(tokens - rebuilt) <= session.block_size for _, tokens, _, rebuilt in calls)
+
+
+@pytest.mark.parametrize(("dialect", "form"), [("sessions", "dynamo-mooncake"), ("delta", "dynamo-mooncake-delta")])
+def test_mooncake_sessions_as_dynamo_sends_them(tmp_path: Path, dialect: MooncakeDialect, form: str) -> None:
+    sessions = list(read_corpus(SAMPLE))
+    path = tmp_path / "t.delta.jsonl"
+    write_mooncake(path, sessions, dialect)
+    told = aiperf_peer.ask(found("dynamo"), form, path)
+    read = {label: [tuple(turn) for turn in turns] for label, turns in told.items()}
+    (ours,) = read_mooncake(path, dialect)
+    expected: dict[str, list[tuple[int, int | None]]] = {}
+    for request, name in ((r, agent_names(ours)[r.agent]) for r in sorted(ours.requests, key=lambda r: r.position)):
+        expected.setdefault(name, []).append((request.input_tokens, request.output_tokens))
+    assert read == expected
