@@ -3,16 +3,18 @@
 Over a WebSocket a turn names the response it goes on from and brings new items only. The digest of a turn is continued
 from the digest of the turn before, so that a turn, the same turn asked again in full after a reconnect, and the same
 turn asked by POST after a fall-back have equal digests. It is taken over the parts of the items, which are the same
-whether the provider said them or the client repeats them. Digests live in this process only; memory is bounded.
+whether the provider said them or the client repeats them. A request repeats its history, so the digest of an item with
+an id is remembered by that id. Digests live in this process only; memory is bounded.
 """
 
 from __future__ import annotations
 
-import hashlib
 from collections import OrderedDict
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
+
+import xxhash
 
 from wire.prompt_openai import fixed_parts, input_items, item_parts
 from wire.shapes import Part
@@ -21,31 +23,51 @@ from wire.turns import previous_response_id
 # Responses that may still be gone on from: the last one of each open connection; about half a kilobyte each.
 REMEMBERED: Final = 65536
 
-_DIGEST_BYTES: Final = 16
+REMEMBERED_ITEMS: Final = 131072
 
 Item = dict[str, Any]
+
+
+class _Items:
+    """Digests of items, by their ids where they have any."""
+
+    def __init__(self, remembered: int) -> None:
+        self._remembered = remembered
+        self._known: OrderedDict[str, bytes] = OrderedDict()
+
+    def digest(self, item: Item) -> bytes:
+        name = item.get("id")
+        if not isinstance(name, str):
+            return _digest(item_parts(item, 0))
+        known = self._known.get(name)
+        if known is None:
+            known = self._known[name] = _digest(item_parts(item, 0))
+            if len(self._known) > self._remembered:
+                self._known.popitem(last=False)
+        return known
 
 
 class Chain:
     """One request's prompt: what stands first in every request, and the conversation up to here."""
 
-    def __init__(self, fixed: bytes, said: hashlib.blake2b) -> None:
+    def __init__(self, fixed: bytes, said: xxhash.xxh3_128, items: _Items) -> None:
         self._fixed = fixed
         self._said = said
+        self._items = items
 
     @property
     def digest(self) -> bytes:
-        return hashlib.blake2b(self._fixed + self._said.digest(), digest_size=_DIGEST_BYTES).digest()
+        return self._fixed + self._said.digest()
 
     def then(self, items: Iterable[Item]) -> Chain:
         """The same prompt with more items behind it; WireError when they are none."""
         said = self._said.copy()
         for item in items:
-            _update(said, item_parts(item, 0))
-        return Chain(self._fixed, said)
+            said.update(self._items.digest(item))
+        return Chain(self._fixed, said, self._items)
 
     def under(self, fixed: bytes) -> Chain:
-        return Chain(fixed, self._said)
+        return Chain(fixed, self._said, self._items)
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,8 +77,9 @@ class _Turn:
 
 
 class Chains:
-    def __init__(self, remembered: int = REMEMBERED) -> None:
+    def __init__(self, remembered: int = REMEMBERED, remembered_items: int = REMEMBERED_ITEMS) -> None:
         self._remembered = remembered
+        self._items = _Items(remembered_items)
         self._turns: OrderedDict[str, _Turn] = OrderedDict()  # by response id
 
     def previous(self, request: Item) -> str | None:
@@ -69,9 +92,8 @@ class Chains:
         before = self._before(request)
         if before is None and previous_response_id(request) is not None:
             return None
-        fixed = hashlib.blake2b(digest_size=_DIGEST_BYTES)
-        _update(fixed, fixed_parts(request))
-        chain = before.chain.under(fixed.digest()) if before else Chain(fixed.digest(), hashlib.blake2b())
+        fixed = _digest(fixed_parts(request))
+        chain = before.chain.under(fixed) if before else Chain(fixed, xxhash.xxh3_128(), self._items)
         return chain.then(input_items(request))
 
     def answered(self, response_id: str, exchange_id: str, chain: Chain) -> None:
@@ -85,8 +107,10 @@ class Chains:
         return self._turns.get(name) if name is not None else None
 
 
-def _update(digest: hashlib.blake2b, parts: Sequence[Part]) -> None:
+def _digest(parts: Sequence[Part]) -> bytes:
+    digest = xxhash.xxh3_128()
     for part in parts:
         content = part.digest or part.text
         said = "\0".join((part.kind, part.role, part.call_id or "", part.name or "", content, ""))
         digest.update(said.encode("utf-8", "surrogatepass"))
+    return digest.digest()

@@ -69,7 +69,7 @@ def record(name: str, programs: dict[str, Path], folder: Path) -> Recorded:
     for new in (home, logs, outputs):
         new.mkdir()
     make_repository(repository, planted)
-    with closed_gate() as gate, recording(folder / "captures", logs) as recorder:
+    with closed_gate() as gate, recording(folder / "captures", logs, websocket=scenario.websocket) as recorder:
         environment = empty_environment(home, gate.url) | scenario.environment
         start = _claude if scenario.client == "claude" else _codex
         own = start(scenario, home, key, recorder)

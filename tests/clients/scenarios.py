@@ -26,6 +26,7 @@ class Scenario:
     environment: dict[str, str] = field(default_factory=dict)
     arguments: tuple[str, ...] = ()
     then: tuple[str, ...] = ()  # prompts typed after resuming the session, each in a new process
+    websocket: bool = False  # whether the model's API accepts an upgrade
 
 
 SCENARIOS: dict[str, Scenario] = {
@@ -58,6 +59,19 @@ SCENARIOS: dict[str, Scenario] = {
     ),
     "codex-faults": Scenario(
         *("codex", "bumpy", (None,), ("prewarm", "turn")), turns={0: 4}, broken={"upstream_reset": 2, "sse_error": 1}
+    ),
+    "codex-websocket-team": Scenario("codex", "team", (None, 0, 0), ("prewarm", "turn"), websocket=True),
+    "codex-websocket-compaction": Scenario(
+        *("codex", "flood", (None,), ("prewarm", "turn", "compaction")),
+        turns={0: 5},
+        arguments=("-c", "model_auto_compact_token_limit=22000"),
+        websocket=True,
+    ),
+    "codex-websocket-faults": Scenario(  # what is a status over HTTP is an error message here
+        *("codex", "bumpy", (None,), ("prewarm", "turn")),
+        turns={0: 4},
+        broken={"upstream_reset": 2, "sse_error": 3},
+        websocket=True,
     ),
 }
 

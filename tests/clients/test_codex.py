@@ -6,13 +6,35 @@ from collections.abc import Callable
 
 import pytest
 
+from corpus.capture.reader import open_captures
 from tests.clients.chain import Recorded
 from tests.clients.scenarios import SCENARIOS
 
 Record = Callable[[str], Recorded]
 
 
-@pytest.mark.parametrize("name", [name for name, one in SCENARIOS.items() if one.client == "codex"])
+CODEX = {name: one for name, one in SCENARIOS.items() if one.client == "codex"}
+
+
+@pytest.mark.parametrize("name", [name for name, one in CODEX.items() if one.websocket])
+def test_every_turn_over_a_websocket_is_an_exchange_that_goes_on_from_another(name: str, recorded: Record) -> None:
+    run = recorded(name)
+    assert {row["api"] for row in run.rows} == {"openai-responses-ws"}
+    prewarms = [row for row in run.rows if row["purpose"] == "prewarm"]
+    assert len({row["agent_id"] for row in prewarms}) == len(prewarms) == len(run.scenario.parents)
+    linked = sum(exchange.request.previous is not None for exchange in open_captures(run.captures).exchanges())
+    assert linked >= len(run.scenario.parents)
+    assert {request.api for request in run.session.requests} == {"openai-responses-ws"}
+
+
+def test_a_session_over_a_websocket_has_the_prompts_of_one_over_http(recorded: Record) -> None:
+    posted, told = (recorded(name).session for name in ("codex-compaction", "codex-websocket-compaction"))
+    assert [one.purpose for one in told.requests] == [one.purpose for one in posted.requests]
+    sizes = [(one.input_tokens, two.input_tokens) for one, two in zip(told.requests, posted.requests, strict=True)]
+    assert all(abs(one - two) < 200 for one, two in sizes)  # paths and made-up texts differ
+
+
+@pytest.mark.parametrize("name", [name for name, one in CODEX.items() if not one.websocket])
 def test_every_thread_tries_a_websocket_once_and_falls_back_to_post(name: str, recorded: Record) -> None:
     run = recorded(name)
     tried = [row for row in run.rows if row["api"] == "openai-responses-ws"]
@@ -49,6 +71,13 @@ def test_a_compaction_is_a_step_of_its_stream(recorded: Record) -> None:
         (n for n, (one, two) in enumerate(zip(context, run.prompts[3], strict=False)) if one != two), len(context)
     )
     assert kept > 0.9 * len(context)  # the rebuilt context begins with the same texts
+
+
+def test_retries_over_a_websocket_are_told_from_new_turns(recorded: Record) -> None:
+    run = recorded("codex-websocket-faults")
+    failed = [row for row in run.rows if row["end"] != "complete"]
+    assert [row["status"] for row in failed] == [429, 529, 200, 200, None]
+    assert {row["retry_of"] for row in run.rows if row["retry_of"]} == {row["exchange_id"] for row in failed}
 
 
 def test_retries_are_told_from_new_requests(recorded: Record) -> None:

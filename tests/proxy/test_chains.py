@@ -53,3 +53,13 @@ def test_memory_is_bounded() -> None:
     for number in range(3):
         chains.answered(f"r{number}", f"e{number}", asked(chains, said("hi")))
     assert [chains.previous({"previous_response_id": f"r{number}"}) for number in range(3)] == [None, "e1", "e2"]
+
+
+def test_an_item_with_an_id_is_read_once() -> None:
+    chains = Chains(remembered_items=1)
+    first = asked(chains, said("hi", id="a"), said("there", id="b"))
+    assert first.digest == asked(chains, said("hi", id="a"), said("there", id="b")).digest
+    assert first.digest == asked(chains, said("hi"), said("there")).digest
+    assert first.digest != asked(chains, said("hi", id="c"), said("you", id="d")).digest
+    known = asked(chains, said("you", id="d"))
+    assert known.digest == asked(chains, said("another text", id="d")).digest  # the id stands for what it was
