@@ -111,7 +111,7 @@ function drawAxes(svg, spec, x, y, box) {
     shape("text", { x: box.left - 6, y: y.at(v) + 4, "text-anchor": "end" }, svg).textContent = AXIS[spec.y[1]](v);
   }
   for (const v of x.ticks) {
-    const left = x.at(v), words = AXIS[spec.x[1]](v), half = words.length * 3.6;
+    const left = x.at(v), words = AXIS[spec.x[1]](v), half = words.length * 4 + 1;
     shape("line", { class: "grid", x1: left, x2: left, y1: box.bottom, y2: box.bottom + 5 }, svg);
     shape("text", { x: Math.min(left, box.right + PLOT.right - half), y: box.bottom + 18, "text-anchor": "middle" }, svg).textContent = words;
   }

@@ -96,7 +96,18 @@ function spreads(given, parent) {
   }
 }
 
-const DATA = JSON.parse(document.getElementById("data").textContent);
-DATA.forEach(section);
-addEventListener("popstate", followAddress);
-followAddress();
+let DATA = [];
+
+async function unpack(node) {
+  if (node.type === "application/json") return JSON.parse(node.textContent);
+  const bytes = Uint8Array.from(atob(node.textContent), (letter) => letter.charCodeAt(0));
+  return new Response(new Blob([bytes]).stream().pipeThrough(new DecompressionStream("gzip"))).json();
+}
+
+unpack(document.getElementById("data")).then((data) => {
+  DATA = data;
+  DATA.forEach(section);
+  addEventListener("popstate", followAddress);
+  followAddress();
+  document.documentElement.dataset.drawn = "yes";
+});

@@ -1,13 +1,14 @@
 """One HTML file that shows captures, corpora and runs, needs no network and allows none.
 
 The policy in the page permits exactly the one script and the one style it carries, by their hashes, and nothing else:
-no connection, image, font or frame. Data travel as JSON in a script element of a type no browser runs. Which numbers
-and bars there are is decided in the `*_view` modules; the script draws what it is given.
+no connection, image, font or frame. Data travel as JSON, packed where there are many, in a script element of a type no
+browser runs. Which numbers and bars there are is decided in the `*_view` modules; the script draws what it is given.
 """
 
 from __future__ import annotations
 
 import base64
+import gzip
 import hashlib
 import html
 import json
@@ -49,6 +50,7 @@ class RunInput:
 
 # In the order in which they build on each other.
 _SCRIPTS: Final = ("words.js", "drawing.js", "charts.js", "timeline.js", "flamegraph.js", "table.js", "page.js")
+_PLAIN_UP_TO: Final = 300_000  # characters; below it, packing gains nothing that anyone would notice
 
 PageInput = SessionsInput | CapturesInput | RunInput
 
@@ -62,11 +64,14 @@ def render_page(inputs: Sequence[PageInput]) -> str:
         "base-uri 'none'; form-action 'none'"
     )
     title = " - ".join(["agentreel report", *(given.title for given in inputs)])
+    views = [*(_view(given, _overlay(given, inputs)) for given in inputs), *_comparison(inputs)]
+    data_type, data = _packed(_json(views))
     parts = {
         "policy": policy,
         "title": html.escape(title.encode(errors="replace").decode()),
         "style": style,
-        "data": _json([*(_view(given, _overlay(given, inputs)) for given in inputs), *_comparison(inputs)]),
+        "data_type": data_type,
+        "data": data,
         "script": script,
     }
     return re.sub(r"\{\{(\w+)\}\}", lambda mark: parts[mark[1]], _asset("page.html"))
@@ -105,6 +110,14 @@ def _json(value: object) -> str:
     """JSON that cannot end its script element or open a comment in it."""
     text = json.dumps(value, separators=(",", ":"))
     return text.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026")
+
+
+def _packed(text: str) -> tuple[str, str]:
+    """Type and content of the data's element; what is large travels as gzip in base64, without a time stamp."""
+    if len(text) <= _PLAIN_UP_TO:
+        return "application/json", text
+    packed = gzip.compress(text.encode(), compresslevel=9, mtime=0)
+    return "application/gzip", base64.b64encode(packed).decode()
 
 
 def _hash(text: str) -> str:
