@@ -10,6 +10,7 @@ from corpus.purpose import STEPS
 from corpus.session import Edge, Session
 from report.agent_tree import agent_tree
 from report.anomalies import MEANINGS
+from report.cache_view import draw_caches
 from report.distributions import collect_samples, draw_distributions
 from report.flamegraph import draw_flamegraph
 from report.lineage import cached_tokens
@@ -48,7 +49,10 @@ def view_sessions(
             "head": list(stats["input_tokens"]),
             "rows": [[words, *(write(value) for value in stats[name].values())] for name, words, write in SAMPLES],
         },
-        "charts": [["What is it made of?", _distributions(title, sessions, overlay)]],
+        "charts": [
+            ["What is it made of?", _distributions(title, sessions, overlay)],
+            ["What would a cache serve?", draw_caches(sessions)],
+        ],
         "notes": [f"{MEANINGS[name].meaning}: {count(n)}" for name, n in stats["anomalies"].items() if n],
         "columns": _COLUMNS,
         "rows": [_row(session) for session in sessions],
