@@ -5,7 +5,7 @@ from collections.abc import Callable
 import pytest
 
 from corpus.exchange import Purpose
-from corpus.session import Session
+from corpus.session import Session, ToolCall
 from dagbuild.link import link_session
 
 Make = Callable[..., Session]
@@ -74,3 +74,19 @@ def test_conversation_of_a_hook_is_a_child_like_any_other(make_session: Make) ->
 def test_aside_that_overlaps_the_step_before_hangs_on_its_start(make_session: Make) -> None:
     (edge,) = link_session(make_session([(0, 0, 9), (0, 2, 3)], purposes={1: "side_question"})).edges
     assert (edge.kind, edge.anchor, edge.delay_us) == ("aux", "start", 2_000_000)
+
+
+def test_an_unnamed_check_serves_whose_call_is_open_not_who_waits_for_a_child_at_work(make_session: Make) -> None:
+    steps = [(0, 0, 1), (1, 2, 3), (0, 3.5, 4), (1, 5, 6), (0, 7, 8)]
+    calls = [ToolCall(0, 0, 4, "agent", None, 1, ()), ToolCall(1, 1, 3, "shell", None, None, ())]
+    session = make_session(steps, calls, purposes={2: "classifier"})
+    beside = [(e.src, e.dst, e.kind, e.evidence) for e in link_session(session).edges if 2 in (e.src, e.dst)]
+    assert beside == [(1, 2, "aux", "tool_result"), (2, 3, "join", "tool_result")]
+
+
+def test_a_search_between_two_open_calls_is_told_by_time(make_session: Make) -> None:
+    steps = [(0, 0, 1), (1, 2, 3), (0, 3.5, 4), (1, 5, 6), (0, 7, 8)]
+    calls = [ToolCall(0, 0, 4, "web", None, None, ()), ToolCall(1, 1, 3, "web", None, None, ())]
+    session = make_session(steps, calls, purposes={2: "web_search"})
+    beside = [(e.src, e.dst, e.kind, e.evidence) for e in link_session(session).edges if 2 in (e.src, e.dst)]
+    assert beside == [(1, 2, "aux", "timing"), (2, 3, "join", "timing")]

@@ -139,3 +139,17 @@ def test_without_ids_prompts_still_give_the_same_streams(
         known.setdefault(agent, []).append(number)
     assert sorted(found) == sorted(known.values())
     assert found[0] == known[0]
+
+
+def test_beside_the_own_conversation_a_finished_one_is_not_mended(make_session: Make) -> None:
+    """Two agents of one kind, one after the other: the second opens like the first."""
+    lists = [ids(9), ids((50, 9)), ids((50, 12)), ids((50, 5), (90, 3)), ids(12)]
+    session = make_session([(0, n, n + 0.5) for n in range(5)], lists=lists, input_tokens=BIG, output_tokens=10_000)
+
+    def split(stop: str) -> list[list[int]]:
+        requests = tuple(replace(step, stop=stop) for step in session.requests)
+        found = split_chains(requests, Prefixes(requests), heard=True, tick_us=0)
+        return [[step.request for step in chain.requests] for chain in found]
+
+    assert split("tool_use") == [[0, 4], [1, 2, 3]]
+    assert split("end_turn") == [[0, 4], [1, 2], [3]]
