@@ -35,7 +35,7 @@ from anonymize.words import (
 )
 from corpus.card import COUNTED
 from corpus.exchange import AgentKind, End, Purpose
-from corpus.session import Anchor, EdgeKind, Evidence, Role, SourceFormat, ToolClass, WekaDialect
+from corpus.session import Anchor, EdgeKind, Evidence, Role, SourceDialect, SourceFormat, ToolClass
 from wire.api import Api
 
 # The clock of a public corpus, and the longest pause it shows: the methodology of the published benchmarks caps idle
@@ -98,7 +98,7 @@ FIELDS: Final[dict[str, dict[str, Field]]] = {
     "Session": {
         "session": _same,  # its number in the corpus
         "source_format": _literal(SourceFormat),
-        "source_dialect": _literal(WekaDialect),
+        "source_dialect": _literal(SourceDialect),
         "harness": _words(HARNESSES, "known harnesses"),
         "harness_version": Field(_KEPT, Treatment("capped", "major and minor", limit=2)),
         "block_size": _same,

@@ -27,7 +27,7 @@ Evidence = Literal["id", "tool_result", "notification", "agent_message", "fork",
 SourceFormat = Literal["capture", "weka", "mooncake", "bailian", "dag_jsonl"]
 WekaDialect = Literal["kv-cache-tester", "semianalysis", "aiperf"]
 MooncakeDialect = Literal["plain", "sessions", "delta", "agentic"]
-SourceDialect = WekaDialect | MooncakeDialect
+SourceDialect = Literal[WekaDialect, MooncakeDialect]
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,13 +16,12 @@ from corpus.session import (
     Anchor,
     EdgeKind,
     Evidence,
-    MooncakeDialect,
     Request,
     Role,
     Session,
+    SourceDialect,
     SourceFormat,
     ToolClass,
-    WekaDialect,
 )
 from wire.api import Api
 
@@ -30,7 +29,7 @@ from wire.api import Api
 MAX_BLOCKS: Final = 1 << 24
 
 _FORMATS = frozenset(get_args(SourceFormat))
-_DIALECTS = frozenset((*get_args(WekaDialect), *get_args(MooncakeDialect)))
+_DIALECTS = frozenset(get_args(SourceDialect))
 _AGENT_KINDS, _PURPOSES, _APIS = frozenset(get_args(AgentKind)), frozenset(get_args(Purpose)), frozenset(get_args(Api))
 _ENDS, _ROLES, _TOOLS = frozenset(get_args(End)), frozenset(get_args(Role)), frozenset(get_args(ToolClass))
 _EDGE_KINDS, _ANCHORS = frozenset(get_args(EdgeKind)), frozenset(get_args(Anchor))

@@ -19,8 +19,9 @@ on under a new name.
 
 Consumers disagree about sessions: AIPerf up to 0.13 treats every one as delta, Dynamo as whole prompts unless told.
 Written rows therefore say `context_mode`, which AIPerf reads from the release after. Proven (tests/peers): plain,
-sessions and delta by AIPerf 0.13.0 and agentx-harness 1.0.12, sessions and delta by Dynamo 1.6.1. Unverified: agentic;
-its one reader, Dynamo, has since moved to a second version with a header that is described nowhere yet.
+sessions and delta by AIPerf 0.13.0 and agentx-harness 1.0.12, sessions and delta by Dynamo 1.6.1. Unverified: agentic.
+Its one reader, Dynamo, has since moved on to a second version (a header with `dynamo.agentic_mooncake`, dependencies
+with a trigger and a delay each), which is neither read nor written here.
 """
 
 from __future__ import annotations
