@@ -21,7 +21,7 @@ import tempfile
 import textwrap
 import time
 import venv
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -141,7 +141,7 @@ class Client:
         self.socket = socket.create_connection(address(url), timeout=60)
         self.socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
 
-    def ask(self, body: bytes, session: str) -> float:
+    def ask(self, body: bytes, session: str, on_first: Callable[[], None] = lambda: None) -> float:
         """Seconds to the first byte of the body; reads the stream to its end."""
         began = time.perf_counter()
         self.socket.sendall(request(body, session))
@@ -154,6 +154,7 @@ class Client:
             data += piece
             if not first and MESSAGE.encode() in data:
                 first = time.perf_counter() - began
+                on_first()
         if b" 200 " not in data[:20]:
             raise ConnectionError(bytes(data[:60]))
         return first
