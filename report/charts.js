@@ -153,8 +153,9 @@ const DRAW = {
     const d = series.y.map((v, n) => `V${y.at(v).toFixed(1)}H${x.at(series.x[n + 1]).toFixed(1)}`);
     shape("path", { class: "mark stroked", d: `M${x.at(series.x[0])},${box.bottom}${d.join("")}V${box.bottom}`, stroke: `var(--${series.paint})` }, svg);
   },
-  dots(svg, series, x, y) {
-    shape("path", { class: "mark dots", d: points(series, x, y).map((at) => `M${at}h0`).join(""), stroke: `var(--${series.paint})` }, svg);
+  dots(svg, series, x, y) { // those on the same pixel are one
+    const places = new Set(series.x.map((v, n) => `${Math.round(x.at(v))},${Math.round(y.at(series.y[n]))}`));
+    shape("path", { class: "mark dots", d: [...places].map((at) => `M${at}h0`).join(""), stroke: `var(--${series.paint})` }, svg);
   },
   line(svg, series, x, y) {
     shape("path", { class: "mark stroked", d: `M${points(series, x, y).join("L")}`, stroke: `var(--${series.paint})` }, svg);

@@ -133,10 +133,9 @@ function follow(view, drawn, panel, scroll, state, open) {
     if (left < scroll.scrollLeft || left > scroll.scrollLeft + scroll.clientWidth - 40)
       scroll.scrollLeft = left - scroll.clientWidth / 3;
   });
-  drawn.bars.forEach((node, bar) => {
-    node.addEventListener("pointerenter", () => choose(bar));
-    node.addEventListener("click", () => open(bar));
-  });
+  const barOf = new Map(drawn.bars.map((node, bar) => [node, bar]));
+  drawn.svg.addEventListener("pointerover", (event) => barOf.has(event.target) && choose(barOf.get(event.target)));
+  drawn.svg.addEventListener("click", (event) => barOf.has(event.target) && open(barOf.get(event.target)));
   state.choose = choose;
   state.left = (bar) => Number(drawn.bars[bar].getAttribute("x"));
   choose(state.at);
