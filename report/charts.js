@@ -36,9 +36,10 @@ function chart(spec, parent) {
   redrawn(node, draw);
 }
 
-// Draws now, and again when the width has changed.
+// Draws at once, so that what stands below has its place, and again when the width has changed.
 function redrawn(node, draw) {
-  let width = 0;
+  draw();
+  let width = node.clientWidth;
   new ResizeObserver(() => {
     if (node.clientWidth === width) return;
     width = node.clientWidth;

@@ -47,7 +47,8 @@ function drawTimeline(view, options) {
     }
     return parts;
   });
-  const bars = boxes.map((box, bar) => drawBar(svg, view, bar, box, x));
+  const bars = boxes.map((box, bar) => drawBar(svg, view, bar, box));
+  shape("path", { class: "before", d: boxes.map((box, bar) => waitOf(view.bars, bar, box, x)).join("") }, svg);
   for (const bar of path) {
     const { left, width, top, height } = boxes[bar];
     shape("rect", { class: "critical", x: left, y: top + height + 1, width: Math.max(3, width), height: 3 }, svg);
@@ -63,14 +64,18 @@ function boxOf(view, bar, x) {
     : { left, end, width: Math.max(1.5, end - left), top: top - 3 + (half - 1) * 12, height: 10 };
 }
 
-function drawBar(svg, view, bar, box, x) {
-  const tone = word(view.bars.tone, bar), first = view.bars.first[bar];
+function drawBar(svg, view, bar, box) {
+  const tone = word(view.bars.tone, bar);
   const node = shape("rect", { class: "bar", x: box.left, y: box.top, width: box.width, height: box.height,
     rx: Math.min(2, box.width / 4), fill: `var(--${tone})` }, svg);
-  if (first !== null && first > view.bars.start[bar])
-    shape("rect", { class: "before", x: box.left, y: box.top + 1, width: Math.max(0, x(first) - box.left),
-      height: box.height - 2 }, svg);
   return node;
+}
+
+// The part of a bar before its first token.
+function waitOf(bars, bar, box, x) {
+  const first = bars.first[bar];
+  if (first === null || first <= bars.start[bar]) return "";
+  return `M${box.left},${box.top + 1}H${Math.max(box.left, x(first))}v${box.height - 2}H${box.left}z`;
 }
 
 function drawLink(svg, view, link, boxes, x, hidden) {

@@ -116,6 +116,8 @@ async def test_an_address_opens_its_session_and_unfolds_the_agent_of_its_request
         )
         assert await page.ask("document.querySelector('#input-1 .here span').textContent") == "request 2"
         assert await page.ask("document.querySelectorAll('#input-1 .bar.at').length") == 1
+        row = "document.querySelector('#input-1 .here').getBoundingClientRect().top"
+        assert await page.ask(f"{row} > 0 && {row} < innerHeight")
         assert "id" in await page.ask("[...document.querySelectorAll('#input-1 .said')].map((t) => t.textContent)")
 
 
