@@ -2,7 +2,7 @@
 
 The bodies grow from 76 KB to above 1 MB, each turn repeating its history and moving its cache_control mark. What is
 measured is all that happens behind the queue: parsing, annotating, compressing, writing. A busy machine makes CPU time
-longer too, so what one plain JSON parse of 1 MB takes in the same run is told beside it (1.3 ms where it is quiet).
+longer too, so what one plain JSON parse of 1 MB takes in the same run is told beside it.
 """
 
 from __future__ import annotations
