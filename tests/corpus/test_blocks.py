@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from corpus.blocks import count_blocks, encode_blocks, encode_segments, expand_blocks, expand_segments
 from corpus.session import Blocks, Request, Role, Segments, Session
+from tests.plain import plain_request
 
 Lists = list[list[int]]
 
@@ -116,26 +117,4 @@ def test_segments_kept_from_a_request_without_them_are_refused(captured: Session
 
 
 def request_with(blocks: Blocks, segments: Segments) -> Request:
-    return Request(
-        request=0,
-        agent=0,
-        position=0,
-        purpose="turn",
-        api="other",
-        stream=None,
-        model=0,
-        t_start_us=0,
-        t_first_us=None,
-        t_end_us=None,
-        end="complete",
-        status=None,
-        retry_of=None,
-        stop="",
-        input_kinds=(),
-        output_kinds=(),
-        input_tokens=0,
-        output_tokens=None,
-        usage=None,
-        blocks=blocks,
-        segments=segments,
-    )
+    return plain_request(0, blocks=blocks, segments=segments)

@@ -8,35 +8,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from corpus.graph import critical_path, end_us, predecessors, task_time_us, topological_order
-from corpus.session import Anchor, Blocks, Edge, Request
+from corpus.session import Anchor, Edge, Request
+from tests.plain import plain_request
 
 Graph = tuple[list[Request], list[Edge]]
 
 
 def request(number: int, start: int, end: int | None) -> Request:
-    return Request(
-        request=number,
-        agent=0,
-        position=number,
-        purpose="turn",
-        api="other",
-        stream=None,
-        model=0,
-        t_start_us=start,
-        t_first_us=None,
-        t_end_us=end,
-        end="complete",
-        status=None,
-        retry_of=None,
-        stop="",
-        input_kinds=(),
-        output_kinds=(),
-        input_tokens=0,
-        output_tokens=None,
-        usage=None,
-        blocks=Blocks(-1, 0, (), ()),
-        segments=None,
-    )
+    return plain_request(number, t_start_us=start, t_end_us=end)
 
 
 def edge(src: int, dst: int, delay: int = 0, anchor: Anchor = "end") -> Edge:

@@ -12,37 +12,10 @@ import pytest
 
 from corpus.blocks import encode_blocks
 from corpus.exchange import AgentKind, Purpose
-from corpus.session import Agent, Blocks, Request, Session, ToolCall
+from corpus.session import Agent, Blocks, Session, ToolCall
+from tests.plain import timed_request
 
 Step = tuple[int, float, float | None]
-
-
-def _request(number: int, step: Step, **changed: Any) -> Request:
-    agent, start, end = step
-    plain: dict[str, Any] = {
-        "request": number,
-        "agent": agent,
-        "position": number,
-        "purpose": "turn",
-        "api": "anthropic-messages",
-        "stream": True,
-        "model": 0,
-        "t_start_us": round(start * 1e6),
-        "t_first_us": None,
-        "t_end_us": None if end is None else round(end * 1e6),
-        "end": "complete",
-        "status": 200,
-        "retry_of": None,
-        "stop": "",
-        "input_kinds": (),
-        "output_kinds": (),
-        "input_tokens": 64,
-        "output_tokens": 1,
-        "usage": None,
-        "blocks": Blocks(-1, 0, (), ()),
-        "segments": None,
-    }
-    return Request(**plain | changed)
 
 
 @pytest.fixture(scope="session")
@@ -75,9 +48,9 @@ def make_session() -> Callable[..., Session]:
                 Agent(a, (parents or {}).get(a), (kinds or {}).get(a, "subagent" if a else "main")) for a in agents
             ),
             requests=tuple(
-                _request(
+                timed_request(
                     n,
-                    step,
+                    *step,
                     purpose=(purposes or {}).get(n, "turn"),
                     retry_of=(retries or {}).get(n),
                     blocks=blocks[n],

@@ -3,41 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
 from corpus.blocks import encode_blocks
 from corpus.run import SentRequest
-from corpus.session import Agent, Request, Session
+from corpus.session import Agent, Session
+from tests.plain import timed_request
 
 Step = tuple[int, float, float | None]  # agent, start s, end s
-
-
-def _request(number: int, step: Step, **changed: Any) -> Request:
-    agent, start, end = step
-    plain: dict[str, Any] = {
-        "request": number,
-        "agent": agent,
-        "position": number,
-        "purpose": "turn",
-        "api": "anthropic-messages",
-        "stream": True,
-        "model": 0,
-        "t_start_us": round(start * 1e6),
-        "t_first_us": None,
-        "t_end_us": None if end is None else round(end * 1e6),
-        "end": "complete",
-        "status": 200,
-        "retry_of": None,
-        "stop": "",
-        "input_kinds": (),
-        "output_kinds": (),
-        "output_tokens": 1,
-        "usage": None,
-        "segments": None,
-    }
-    return Request(**plain | changed)
 
 
 @pytest.fixture(scope="session")
@@ -54,7 +30,9 @@ def make_session() -> Callable[..., Session]:
         lists = prompts or [[1]] * len(steps)
         blocks = encode_blocks(lists)
         requests = tuple(
-            _request(n, step, **{"blocks": blocks[n], "input_tokens": 64 * len(lists[n])} | (changes or {}).get(n, {}))
+            replace(
+                timed_request(n, *step, blocks=blocks[n], input_tokens=64 * len(lists[n])), **(changes or {}).get(n, {})
+            )
             for n, step in enumerate(steps)
         )
         agents = tuple(

@@ -13,35 +13,9 @@ from corpus.blocks import encode_blocks
 from corpus.exchange import Purpose
 from corpus.graph import end_us
 from corpus.session import Agent, Edge, EdgeKind, Request, Session
+from tests.plain import plain_request
 
 Json = dict[str, Any]
-
-
-def make_request(number: int, **values: Any) -> Request:
-    plain: Json = {
-        "request": number,
-        "agent": 0,
-        "position": number,
-        "purpose": "turn",
-        "api": "anthropic-messages",
-        "stream": True,
-        "model": 0,
-        "t_start_us": 0,
-        "t_first_us": None,
-        "t_end_us": None,
-        "end": "complete",
-        "status": 200,
-        "retry_of": None,
-        "stop": "",
-        "input_kinds": (),
-        "output_kinds": (),
-        "input_tokens": 64,
-        "output_tokens": 1,
-        "usage": None,
-        "blocks": encode_blocks([()])[0],
-        "segments": None,
-    }
-    return Request(**{**plain, **values})
 
 
 def make_session(requests: list[Json], prompts: list[list[int]], number: int = 0, block_size: int = 64) -> Session:
@@ -57,7 +31,7 @@ def make_session(requests: list[Json], prompts: list[list[int]], number: int = 0
         block_size=block_size,
         models=("claude-opus-4-5",),
         agents=tuple(Agent(a, None if a == 0 else 0, "main" if a == 0 else "subagent") for a in range(agents)),
-        requests=tuple(make_request(n, blocks=blocks[n], **request) for n, request in enumerate(requests)),
+        requests=tuple(plain_request(n, blocks=blocks[n], **request) for n, request in enumerate(requests)),
     )
 
 

@@ -17,14 +17,15 @@ from corpus.formats.trace_rows import (
     output_tokens,
 )
 from corpus.session import Session
-from tests.corpus.formats.sessions import make_request, make_session
+from tests.corpus.formats.sessions import make_session
+from tests.plain import plain_request
 from wire.usage import Usage
 
 
 def test_failed_attempts_and_what_generates_nothing_stay_behind(captured: Session) -> None:
     assert [is_answered(r) for r in captured.requests] == [True, False, True, True, True, True, True]
-    assert not is_answered(make_request(0, purpose="count_tokens"))
-    assert not is_answered(make_request(0, status=529))
+    assert not is_answered(plain_request(0, purpose="count_tokens"))
+    assert not is_answered(plain_request(0, status=529))
     assert [r.position for r in answered_part(captured).requests] == [0, 2, 3, 4, 5, 6]
     assert [r.position for r in answered_part(captured, besides={0}).requests] == [2, 3, 4, 5, 6]
 
@@ -34,9 +35,9 @@ def test_empty_prompts_stay_behind() -> None:
 
 
 def test_unknown_answers_are_what_the_provider_counted_and_asked_for_at_least_once() -> None:
-    counted = make_request(0, output_tokens=None, usage=Usage(1, None, None, 7, None))
-    assert (output_tokens(counted), output_tokens(make_request(0, output_tokens=None))) == (7, 0)
-    assert [asked_tokens(make_request(0, output_tokens=n)) for n in (None, 0, 3)] == [1, 1, 3]
+    counted = plain_request(0, output_tokens=None, usage=Usage(1, None, None, 7, None))
+    assert (output_tokens(counted), output_tokens(plain_request(0, output_tokens=None))) == (7, 0)
+    assert [asked_tokens(plain_request(0, output_tokens=n)) for n in (None, 0, 3)] == [1, 1, 3]
 
 
 def test_agents_are_named_after_their_session(captured: Session) -> None:
