@@ -74,13 +74,7 @@ class Annotator:
         """Also the session of its request, which decides where it is stored."""
         asked = self._asked.pop(record.exchange_id, _Asked(None, "other"))
         answer = _answer(asked, record)
-        is_broken = answer.error is not None and record.end == "complete" and (asked.is_turn or _is_success(record))
-        response = replace(
-            record,
-            usage=answer.usage,
-            end="sse_error" if is_broken else record.end,
-            error=record.error or ("the stream carried an error event" if is_broken else None),
-        )
+        response = replace(_ended(record, answer, is_turn=asked.is_turn), usage=answer.usage)
         cut_short = _is_success(record) and bool(answer.parts) and not answer.complete
         failed = ended_badly(response) or cut_short
         also = self._follow(asked, record, failed=failed) if asked.chain else ()
@@ -112,6 +106,15 @@ class Annotator:
         if asked.is_turn and name is not None:
             self._chains.answered(name, record.exchange_id, chain)
         return ((asked.session_id, chain.digest),) if failed else ()
+
+
+def _ended(record: ResponseRecord, answer: Answer, *, is_turn: bool) -> ResponseRecord:
+    """How it ended by what was said: an error event in a whole stream, or a whole answer that nobody stayed after."""
+    if answer.error is not None and record.end == "complete" and (is_turn or _is_success(record)):
+        return replace(record, end="sse_error", error=record.error or "the stream carried an error event")
+    if answer.complete and record.end == "client_abort" and _is_success(record):
+        return replace(record, end="complete", error=None)  # Codex leaves on the last event, before the stream's end
+    return record
 
 
 def _parsed(body: bytes) -> dict[str, Any] | None:

@@ -95,6 +95,21 @@ def test_error_event_turns_a_complete_stream_into_sse_error() -> None:
     assert (response.end, response.error) == ("sse_error", "the stream carried an error event")
 
 
+def test_a_client_that_leaves_on_the_last_event_has_heard_all_of_it() -> None:
+    """Seen with Codex over POST: it hangs up before the stream's own end has come."""
+    annotator = Annotator()
+    annotator.annotate_request(REQUEST)
+    _, response = annotator.annotate_response(replace(RESPONSE, end="client_abort", error="the client left"))
+    assert (response.end, response.error) == ("complete", None)
+
+
+def test_a_client_that_leaves_before_the_last_event_aborted() -> None:
+    annotator = Annotator()
+    annotator.annotate_request(REQUEST)
+    _, response = annotator.annotate_response(replace(RESPONSE, end="client_abort", body=STREAM[:-40]))
+    assert response.end == "client_abort"
+
+
 def test_error_status_is_no_sse_error() -> None:
     body = b'{"type":"error","error":{"type":"overloaded_error","message":"m"}}'
     annotator = Annotator()
@@ -107,7 +122,8 @@ def test_error_status_is_no_sse_error() -> None:
     "failed",
     [
         replace(RESPONSE, status=529, body=b""),
-        replace(RESPONSE, end="client_abort"),
+        replace(RESPONSE, end="client_abort", body=STREAM[:-40]),
+        replace(RESPONSE, end="upstream_reset"),
         replace(RESPONSE, body=STREAM[:-40]),  # ended early, cleanly as far as HTTP goes
     ],
 )
