@@ -7,6 +7,8 @@ from typing import Any
 
 import pytest
 
+from corpus.tables import read_corpus
+
 Call = Callable[..., Any]
 TRACE = Path(__file__).resolve().parents[3].parent / "shared" / "traces" / "weka" / "trace_0277.json"
 REQUEST = {"t": 0, "type": "n", "model": "m", "in": 1, "out": 1, "hash_ids": []}
@@ -24,7 +26,7 @@ def test_a_recorded_corpus_becomes_weka_with_one_file_a_session(agentreel: Call,
     said = agentreel("convert", chain.corpus, tmp_path / "weka", "--to", "weka")
     assert said.code == 0
     sessions = [json.loads(path.read_bytes()) for path in sorted((tmp_path / "weka").iterdir())]
-    assert len(sessions) == 7
+    assert len(sessions) == len(list(read_corpus(chain.corpus)))
     assert all(session["hash_id_scope"] == "local" for session in sessions)
     assert any(entry["type"] == "subagent" for session in sessions for entry in session["requests"])
 
