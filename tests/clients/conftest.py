@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
+from corpus.card import Card, read_card
+from corpus.tables import write_corpus
 from tests.clients.chain import Recorded, record
-from tests.clients.programs import UnavailableError, installed
+from tests.clients.programs import PREFIX, UnavailableError, installed
 
 
 @pytest.fixture(scope="session")
@@ -20,7 +23,10 @@ def programs() -> dict[str, Path]:
 
 
 @pytest.fixture(scope="session")
-def recorded(programs: dict[str, Path], tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Recorded]:
+def recorded(
+    programs: dict[str, Path], tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[Callable[[str], Recorded]]:
+    """Leaves all sessions behind as one corpus, for `make test-engines` to replay."""
     done: dict[str, Recorded | Exception] = {}
 
     def get(name: str) -> Recorded:
@@ -34,4 +40,14 @@ def recorded(programs: dict[str, Path], tmp_path_factory: pytest.TempPathFactory
             raise found
         return found
 
-    return get
+    yield get
+    kept = [done[name] for name in sorted(done)]
+    leave_corpus([found for found in kept if isinstance(found, Recorded)])
+
+
+def leave_corpus(found: list[Recorded]) -> None:
+    if found:
+        card = read_card(found[0].outputs / "corpus")
+        sessions = [replace(one.session, session=number) for number, one in enumerate(found)]
+        made = Card(card.created_by, card.tokenizer, card.tokenizer_sha256, card.block_size)
+        write_corpus(PREFIX / "corpus", sessions, made, force=True)

@@ -10,10 +10,12 @@ from pathlib import Path
 import pytest
 
 from agentreel.process import recording, run_command
+from corpus.tables import is_corpus
 from tests.engines.installs import UnavailableError, llama_python, vllm_python
 from tests.engines.servers import reset_prefix_cache, serving_llama, serving_vllm
 
 Say = Callable[[str], None]
+REAL_CLIENTS = Path(__file__).resolve().parents[2] / ".clients" / "corpus"
 
 
 @pytest.fixture(scope="session")
@@ -60,6 +62,17 @@ def corpus(tmp_path_factory: pytest.TempPathFactory, say: Say) -> Path:
     run_command(("build", str(home / "captures"), str(home / "corpus")))
     say(f"corpus: recorded and built in {time.monotonic() - began:.0f} s")
     return home / "corpus"
+
+
+@pytest.fixture(params=["stand-in agents", "real clients"])
+def any_corpus(request: pytest.FixtureRequest) -> tuple[str, Path]:
+    """Whose requests, and their corpus: of the stand-in agents, and of the real Claude Code and Codex."""
+    if request.param == "stand-in agents":
+        path: Path = request.getfixturevalue("corpus")
+        return request.param, path
+    if not is_corpus(REAL_CLIENTS):
+        pytest.skip("no corpus of the real clients: `make test-clients` leaves one in .clients/")
+    return request.param, REAL_CLIENTS
 
 
 @contextlib.contextmanager

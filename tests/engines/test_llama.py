@@ -9,7 +9,10 @@ from tests.engines.conftest import Say
 from tests.engines.replays import replay, sentence
 
 
-def test_recorded_corpus_is_replayed_to_the_token(llama: str, corpus: Path, tmp_path: Path, say: Say) -> None:
+def test_recorded_corpus_is_replayed_to_the_token(
+    llama: str, any_corpus: tuple[str, Path], tmp_path: Path, say: Say
+) -> None:
+    whose, corpus = any_corpus
     run = replay(corpus, llama, tmp_path / "run", "--warmup", "none", "--concurrency", "3")
     assert run.summary["requests"] == sum(len(session.requests) for session in read_source(str(corpus)))
     assert (run.summary["errors"], run.summary["edge_violations"], run.summary["early_roots"]) == (0, 0, 0)
@@ -20,4 +23,4 @@ def test_recorded_corpus_is_replayed_to_the_token(llama: str, corpus: Path, tmp_
         assert row.measured_output_tokens == row.planned_output_tokens
         assert row.cached_tokens is not None
         assert row.cached_tokens < row.planned_input_tokens
-    say(sentence("llama.cpp, recorded corpus", run))
+    say(sentence(f"llama.cpp, recorded from {whose}", run))

@@ -58,8 +58,9 @@ def assert_cached_as_predicted(run: Run, sessions: list[Session]) -> str:
 
 
 def test_recorded_corpus_is_replayed_to_the_token_and_cached_to_the_block(
-    empty_vllm: str, corpus: Path, tmp_path: Path, say: Say
+    empty_vllm: str, any_corpus: tuple[str, Path], tmp_path: Path, say: Say
 ) -> None:
+    whose, corpus = any_corpus
     run = replay(corpus, empty_vllm, tmp_path / "run", "--warmup", "none", "--concurrency", "3")
     sessions = list(read_source(str(corpus)))
     assert run.summary["requests"] == sum(len(session.requests) for session in sessions)
@@ -67,7 +68,7 @@ def test_recorded_corpus_is_replayed_to_the_token_and_cached_to_the_block(
     assert run.summary["warnings"] == {}
     assert_exact(run)
     counts = assert_cached_as_predicted(run, sessions)
-    say(f"{sentence('vLLM, recorded corpus', run)}; {counts}")
+    say(f"{sentence(f'vLLM, recorded from {whose}', run)}; {counts}")
 
 
 def test_public_trace_is_replayed_to_the_token_and_what_was_cut_is_told(
