@@ -53,13 +53,8 @@ class Segment:
         return max(tokens, MIN_PLACEHOLDER_TOKENS)
 
 
-def segments_of(prompt: Prompt) -> tuple[Segment, ...]:
-    """The prompt's segments in the order a prefix cache sees them."""
-    return tuple(segment for segment, _ in placed_parts(prompt))
-
-
 def placed_parts(prompt: Prompt) -> Iterator[tuple[Segment, Part]]:
-    """Each segment with the part it came from, in prompt order."""
+    """Each segment with the part it came from, in the order a prefix cache sees them."""
     rule = image_rule(prompt.model)
     waiting = {part.name: part for part in prompt.parts if part.deferred and part.name}
     before: Part | None = None

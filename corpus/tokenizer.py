@@ -57,10 +57,6 @@ class Tokenizer:
         """No special token is added or recognised; lone surrogates count as U+FFFD. The array is read-only."""
         return self._encode([_encodable(text)])[0]
 
-    def encode_batch(self, texts: Sequence[str]) -> list[Ids]:
-        """Equal to `encode` of each; the arrays share one buffer."""
-        return self._encode([_encodable(text) for text in texts])
-
     def relabelled(self, order: NDArray[np.uint32]) -> Tokenizer:
         """The same cuts with other numbers: id n becomes order[n], a permutation. It cannot decode."""
 

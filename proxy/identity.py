@@ -20,9 +20,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Final
 
-from corpus.exchange import AgentKind, Identity, Purpose, RequestRecord
-from proxy.heard import Heard, gather
-from wire.facts import RequestFacts
+from corpus.exchange import AgentKind, Identity, Purpose
+from proxy.heard import Heard
 
 # --- fields: the first source that says something wins; `proxy.heard` explains the places.
 SOURCES: Final[dict[str, tuple[str, ...]]] = {
@@ -113,11 +112,6 @@ KINDS: Final[tuple[tuple[AgentKind, Callable[[Heard, Purpose], bool]], ...]] = (
     ("fork", lambda heard, _: heard.turn("history_initialization") == "warm_fork"),
     ("subagent", lambda _heard, _purpose: True),
 )
-
-
-def identify(record: RequestRecord, body: bytes, facts: RequestFacts) -> Identity:
-    """`body`: decoded, b"" when unreadable or absent; the record's own identity is not looked at."""
-    return identify_heard(gather(record, body, facts))
 
 
 def identify_heard(heard: Heard) -> Identity:

@@ -8,12 +8,17 @@ import pytest
 
 from anonymize.cleanup import reason_to_reject, repeated_attempts
 from anonymize.hearing import Hearing
-from anonymize.segments import MIN_PLACEHOLDER_TOKENS, Segment, segments_of
+from anonymize.segments import MIN_PLACEHOLDER_TOKENS, Segment, placed_parts
 from corpus.exchange import Exchange
 from tests.anonymize.exchanges import CAPTURES, by_session, claude_capture, codex_capture, needs_captures
 from tests.anonymize.recorded_turns import codex_turns
 from wire.api import Api
 from wire.prompt import read_prompt
+from wire.shapes import Prompt
+
+
+def segments_of(prompt: Prompt) -> tuple[Segment, ...]:
+    return tuple(segment for segment, _ in placed_parts(prompt))
 
 
 def segments(body: Mapping[str, object], api: Api = "anthropic-messages") -> tuple[Segment, ...]:

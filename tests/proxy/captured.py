@@ -11,7 +11,8 @@ from typing import Any
 import pytest
 
 from corpus.exchange import Identity, RequestRecord
-from proxy.identity import identify
+from proxy.heard import gather
+from proxy.identity import identify_heard
 from proxy.redaction import stored_headers, stored_path
 from wire.api import api_of
 from wire.facts import peek_request
@@ -48,7 +49,7 @@ def claude_scenarios() -> list[str]:
 
 
 def identity_of(record: RequestRecord) -> Identity:
-    return identify(record, record.body, peek_request(record.api, record.body))
+    return identify_heard(gather(record, record.body, peek_request(record.api, record.body)))
 
 
 @cache

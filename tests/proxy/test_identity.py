@@ -10,7 +10,8 @@ from hypothesis import strategies as st
 
 from corpus.exchange import Identity, RequestRecord
 from proxy.annotator import Annotator
-from proxy.identity import identify
+from proxy.heard import gather
+from proxy.identity import identify_heard
 from proxy.redaction import stored_headers
 from tests.proxy.captured import (
     claude_requests,
@@ -179,7 +180,7 @@ def test_codex_compaction_and_title_are_told_by_metadata() -> None:
 
 def test_unreadable_body_leaves_what_headers_say() -> None:
     record = asked(*CLAUDE, ("x-claude-code-agent-id", "a1"))
-    identity = identify(record, b"", RequestFacts())
+    identity = identify_heard(gather(record, b"", RequestFacts()))
     assert (identity.session_id, identity.agent_id, identity.purpose, identity.model) == ("s1", "a1", "turn", None)
 
 
