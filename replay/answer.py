@@ -11,7 +11,8 @@ from typing import Any
 import orjson
 
 from corpus.run import ErrorClass
-from replay.engines import Endpoint, error_class, error_message
+from replay.endpoints import Endpoint
+from replay.engines import error_class, error_message
 from wire.sse import SseEvent, SseSplitter
 from wire.usage import Usage, normalise_usage
 

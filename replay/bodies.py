@@ -13,7 +13,7 @@ from typing import Final
 from corpus.blocks import SegmentList, expand_blocks, expand_segments
 from corpus.session import Session
 from replay.content import Alphabet, PlayContent
-from replay.engines import ChatRole, Endpoint, chat_body, chat_messages, completion_body
+from replay.endpoints import ChatRole, Endpoint, chat_body, chat_messages, completion_body
 from replay.schedule import Send
 from replay.settings import ReplaySettings
 

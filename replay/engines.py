@@ -1,24 +1,14 @@
-"""What inference servers want to be asked and how they answer: the engine differences, as tables.
-
-Bodies are put together from bytes: a JSON head made once per request, and the prompt's cached fragments.
-"""
+"""What inference servers want besides the prompt and how they refuse: the engine differences, as tables."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
-from typing import Any, Final, Literal
+from typing import Any, Final
 
 import orjson
 
-from corpus.blocks import SegmentList
 from corpus.errors import InputError
 from corpus.run import ErrorClass
-from corpus.session import Role
-from replay.content import Form, PlayContent
-
-EndpointName = Literal["completions", "chat"]
-ChatRole = Literal["system", "user", "assistant", "tool"]
 
 # Forces the recorded output length on vLLM and its relatives: 20 asked, 20 chunks and completion_tokens 20 measured.
 _LENGTH_FIELDS: Final[Mapping[str, Callable[[int], Any]]] = {
@@ -28,20 +18,6 @@ _LENGTH_FIELDS: Final[Mapping[str, Callable[[int], Any]]] = {
 }
 _STREAM_FIELDS: Final[Mapping[str, Any]] = {"stream": True, "stream_options": {"include_usage": True}}
 _RESERVED: Final = frozenset({"model", "prompt", "messages", "stream", "stream_options", *_LENGTH_FIELDS})
-
-CHAT_ROLES: Final[Mapping[Role, ChatRole]] = {
-    "system": "system",
-    "tools": "system",
-    "user": "user",
-    "reminder": "user",
-    "image": "user",
-    "document": "user",
-    "opaque": "assistant",
-    "assistant": "assistant",
-    "thinking": "assistant",
-    "tool_call": "assistant",
-    "tool_result": "tool",
-}
 
 # Words of 400 answers that mean "the prompt does not fit": vLLM, SGLang, llama.cpp, TensorRT-LLM.
 _OVERFLOW_WORDS: Final = (
@@ -55,89 +31,9 @@ _OVERFLOW_WORDS: Final = (
 )
 
 
-@dataclass(frozen=True, slots=True)
-class Endpoint:
-    name: EndpointName
-    path: str
-    form: Form
-    has_token: Callable[[Mapping[str, Any]], bool]  # does a choice of a stream chunk carry generated tokens?
-
-
-def _completion_has_token(_choice: Mapping[str, Any]) -> bool:
-    """Every chunk stands for a token, also one without text: a held-back half character, a special token."""
-    return True
-
-
-def _chat_has_token(choice: Mapping[str, Any]) -> bool:
-    """The opening chunk carries a role only; a last one may carry the end of a text without characters."""
-    delta = choice.get("delta") or {}
-    said = any(delta.get(name) for name in ("content", "reasoning_content", "reasoning", "tool_calls"))
-    return said or choice.get("finish_reason") is not None
-
-
-ENDPOINTS: Final[Mapping[EndpointName, Endpoint]] = {
-    "completions": Endpoint("completions", "/v1/completions", "ids", _completion_has_token),
-    "chat": Endpoint("chat", "/v1/chat/completions", "text", _chat_has_token),
-}
-
-
-def endpoint_url(base: str, endpoint: Endpoint) -> str:
-    """`base` with or without its `/v1`."""
-    return base.rstrip("/").removesuffix("/v1") + endpoint.path
-
-
 def check_extra_body(extra: Mapping[str, Any]) -> None:
     for name in sorted(_RESERVED & extra.keys()):
         raise InputError("--extra-body", f"{name!r} is decided by the replay itself", "leave it out")
-
-
-def completion_body(model: str, prompt: bytes, output_tokens: int, extra: Mapping[str, Any]) -> bytes:
-    """`prompt`: token ids with commas between."""
-    return b"".join((_head(model, output_tokens, extra), b',"prompt":[', prompt, b"]}"))
-
-
-def chat_body(
-    model: str, messages: list[tuple[ChatRole, bytes]], output_tokens: int, extra: Mapping[str, Any]
-) -> bytes:
-    """`messages`: role and text, the text free of characters that JSON escapes."""
-    pieces = [_head(model, output_tokens, extra), b',"messages":[']
-    for number, (role, text) in enumerate(messages):
-        call = b',"tool_call_id":"call_%d"' % number if role == "tool" else b""
-        pieces += [b"," if number else b"", b'{"role":"', role.encode(), b'"', call, b',"content":"', text, b'"}']
-    pieces.append(b"]}")
-    return b"".join(pieces)
-
-
-def chat_messages(
-    content: PlayContent, request: int, input_tokens: int, segments: SegmentList
-) -> list[tuple[ChatRole, bytes]]:
-    """Segments as messages, neighbours of one role merged; a prompt without segments is one user message."""
-    spans = chat_spans(input_tokens, segments)
-    return [(role, content.part(request, start, stop)) for role, start, stop in spans]
-
-
-def chat_spans(input_tokens: int, segments: SegmentList) -> list[tuple[ChatRole, int, int]]:
-    """(role, first token, past the last token), covering the prompt without gaps.
-
-    Chat templates want the system message first and a question last, so a later system segment speaks as the user, and
-    so does the last message unless it is a tool's.
-    """
-    spans: list[tuple[ChatRole, int, int]] = []
-    at = 0
-    for segment, tokens in segments:
-        stop = min(at + tokens, input_tokens)
-        role = CHAT_ROLES[segment]
-        if role == "system" and spans and spans[-1][0] != "system":
-            role = "user"
-        if stop > at:
-            _extend(spans, role, at, stop)
-        at = stop
-    if at < input_tokens:
-        _extend(spans, "user", at, input_tokens)
-    if spans[-1][0] not in ("user", "tool"):
-        _, start, stop = spans.pop()
-        _extend(spans, "user", start, stop)
-    return spans
 
 
 def error_class(status: int, message: str) -> ErrorClass:
@@ -163,13 +59,7 @@ def error_message(body: bytes) -> str:
     return " ".join(body[:400].decode(errors="replace").split())
 
 
-def _extend(spans: list[tuple[ChatRole, int, int]], role: ChatRole, start: int, stop: int) -> None:
-    if spans and spans[-1][0] == role:
-        start = spans.pop()[1]
-    spans.append((role, start, stop))
-
-
-def _head(model: str, output_tokens: int, extra: Mapping[str, Any]) -> bytes:
+def body_head(model: str, output_tokens: int, extra: Mapping[str, Any]) -> bytes:
     """The JSON object without its closing brace."""
     length = {name: value(output_tokens) for name, value in _LENGTH_FIELDS.items()}
     return orjson.dumps({**extra, "model": model, **_STREAM_FIELDS, **length})[:-1]

@@ -21,7 +21,7 @@ from corpus.tokenizer import load_tokenizer
 from replay.bodies import Bodies
 from replay.content import Alphabet, alphabet_of, build_pool
 from replay.driver import Driver
-from replay.engines import ENDPOINTS, chat_body, completion_body
+from replay.endpoints import ENDPOINTS, chat_body, completion_body
 from replay.plan import PlanRules, SessionPlan, count_dropped, plan_session
 from replay.prediction import with_predictions
 from replay.schedule import Scheduler, ScheduleRules, Send

@@ -11,7 +11,8 @@ from urllib.parse import urlsplit, urlunsplit
 
 from corpus.errors import InputError
 from corpus.run import Phase
-from replay.engines import EndpointName, check_extra_body
+from replay.endpoints import EndpointName
+from replay.engines import check_extra_body
 from replay.schedule import Warmup
 
 

@@ -19,7 +19,8 @@ import aiohttp
 
 from corpus.run import ErrorClass
 from replay.answer import StreamedAnswer
-from replay.engines import Endpoint, endpoint_url, error_class, error_message
+from replay.endpoints import Endpoint, endpoint_url
+from replay.engines import error_class, error_message
 from wire.usage import Usage
 
 # uvicorn, in front of most engines, closes an idle connection after 5 s.

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from replay.answer import StreamedAnswer
-from replay.engines import ENDPOINTS
+from replay.endpoints import ENDPOINTS
 from wire.usage import Usage
 
 TOKEN = b'data: {"choices":[{"text":" a","finish_reason":null}]}\n\n'

@@ -11,7 +11,7 @@ from corpus.session import Session
 from replay import bodies as bodies_module
 from replay.bodies import Bodies
 from replay.content import alphabet_of, build_pool
-from replay.engines import ENDPOINTS, EndpointName
+from replay.endpoints import ENDPOINTS, EndpointName
 from replay.plan import plan_session
 from replay.schedule import Send
 from replay.settings import ReplaySettings

@@ -8,7 +8,7 @@ from corpus.session import Session
 from replay.bodies import Bodies
 from replay.content import alphabet_of, build_pool
 from replay.driver import Driver
-from replay.engines import ENDPOINTS
+from replay.endpoints import ENDPOINTS
 from replay.plan import PlanRules, plan_session
 from replay.schedule import Scheduler, ScheduleRules
 from replay.settings import ReplaySettings

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from aiohttp import web
 
-from replay.engines import ENDPOINTS, completion_body
+from replay.endpoints import ENDPOINTS, completion_body
 from replay.transport import Clock, Outcome, Transport
 from tests.replay.loopback import Misbehave, Server, begin, chunk, hang, refusal, serving
 
