@@ -50,6 +50,27 @@ def topological_order(n: int, edges: Iterable[Edge]) -> list[int]:
     return order
 
 
+def streams_of(n: int, edges: Iterable[Edge]) -> list[int]:
+    """The stream of each of `n` requests, named by its first request.
+
+    A stream is what sequence and retry edges tie together: one context that goes on, be it an agent's own conversation,
+    a fork beside it or a call apart. Spawns, joins and asides lead from one stream to another.
+    """
+    first = list(range(n))
+
+    def root(request: int) -> int:
+        while first[request] != request:
+            first[request] = first[first[request]]
+            request = first[request]
+        return request
+
+    for edge in edges:
+        if edge.kind in ("sequence", "retry"):
+            one, other = root(edge.src), root(edge.dst)
+            first[max(one, other)] = min(one, other)
+    return [root(request) for request in range(n)]
+
+
 def end_us(request: Request) -> int:
     """When the request ended; its start where the end is unknown, so sums over it are lower bounds."""
     return request.t_start_us if request.t_end_us is None else request.t_end_us

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from corpus.graph import critical_path, end_us, predecessors, task_time_us, topological_order
+from corpus.graph import critical_path, end_us, predecessors, streams_of, task_time_us, topological_order
 from corpus.session import Anchor, Edge, Request
 from tests.plain import plain_request
 
@@ -140,3 +140,16 @@ def test_no_requests_take_no_time() -> None:
 def test_task_time_runs_to_the_last_end_not_to_the_last_request() -> None:
     first = request(0, 0, 100)
     assert task_time_us([first, replace(first, request=1, t_start_us=20, t_end_us=30)]) == 100
+
+
+def test_streams_are_what_sequences_and_retries_tie_together() -> None:
+    edges = [
+        Edge(0, 2, "sequence", 0, "end", "id"),
+        Edge(0, 1, "spawn", 0, "end", "id"),
+        Edge(1, 3, "retry", 0, "end", "id"),
+        Edge(3, 2, "join", 0, "end", "id"),
+        Edge(2, 5, "sequence", 0, "start", "id"),
+        Edge(2, 4, "aux", 0, "end", "id"),
+    ]
+    assert streams_of(6, edges) == [0, 1, 0, 1, 4, 0]
+    assert streams_of(6, reversed(edges)) == streams_of(6, edges)
