@@ -65,51 +65,80 @@ def read_frames(data: bytes, *, bodies: bool = True) -> Iterator[Frame | Flaw]:
             continue
         marker, start = found
         nonce = marker.nonce
-        raw = _decompress(data, start)
-        records, flaw = _split(raw, bodies=bodies)
-        end = find_marker(data, start, nonce) if flaw else raw.end
-        yield Frame(at, end, marker, records, flaw)
+        decoding = _Decoding(data, start, bodies=bodies)
+        records = tuple(decoding.records())
+        end = find_marker(data, start, nonce) if decoding.flaw else decoding.end
+        yield Frame(at, end, marker, records, decoding.flaw)
         at = end
+
+
+def first_records(data: bytes) -> Iterator[Record]:
+    """The records of the frame that `data` begins with, decoded as they are taken; none when it is no frame."""
+    found = decode_marker(data, 0)
+    if found is not None:
+        yield from _Decoding(data, found[1], bodies=True).records()
 
 
 class _BlockError(Exception):
     """A block header that the writer cannot have written."""
 
 
-@dataclass(frozen=True, slots=True)
-class _Raw:
-    """A decompressed frame: `starts[i]` in `data` is where the block at file offset `offsets[i]` begins."""
+class _Decoding:
+    """A frame whose zstd part begins at offset `at`; holds no more than one record and one block at a time."""
 
-    data: bytearray
-    starts: list[int]
-    offsets: list[int]
-    end: int
-    flaw: Flaw | None
+    def __init__(self, data: bytes, at: int, *, bodies: bool) -> None:
+        self.flaw: Flaw | None = None  # known when `records` is exhausted, as is:
+        self.end = at
+        self._data = data
+        self._bodies = bodies
+        # Position in the decoded frame where a block begins -> offset of that block in `data`.
+        self._starts: list[int] = []
+        self._offsets: list[int] = []
 
-    def offset_of(self, position: int) -> int:
-        return self.offsets[bisect_right(self.starts, position) - 1]
+    def records(self) -> Iterator[Record]:
+        waiting = bytearray()  # decoded, and in no record yet
+        taken = 0  # bytes of the frame before that
+        count = 0
+        size = RECORD_HEAD.size
+        for piece in self._blocks():
+            self._starts.append(taken + len(waiting))
+            waiting += piece
+            while len(waiting) >= size:
+                record, size = _first_record(waiting, bodies=self._bodies)
+                if record is None and size <= len(waiting):
+                    self._fail(taken, "bad checksum")
+                    return
+                if record is not None:
+                    yield record
+                    count += 1
+                    del waiting[:size]
+                    taken += size
+                    size = RECORD_HEAD.size
+        if waiting:
+            self._fail(taken, _CUT)
+        elif not count and self.flaw is None:
+            self.flaw = Flaw(self.end, "a frame without records")
 
+    def _fail(self, position: int, problem: str) -> None:
+        if self.flaw is None:
+            self.flaw = Flaw(self._offsets[bisect_right(self._starts, position) - 1], problem)
 
-def _decompress(data: bytes, at: int) -> _Raw:
-    whole = bytearray()  # grows in place: a list of pieces to be joined would hold a large frame twice
-    starts: list[int] = []
-    offsets: list[int] = []
-    flaw = None
-    stream = zstandard.ZstdDecompressor(max_window_size=1 << WINDOW_LOG).decompressobj()
-    try:
-        behind = at + zstandard.frame_header_size(data[at : at + _ZSTD_HEAD_MAX])
-        stream.decompress(data[at:behind])
-        at = behind
-        while at < len(data) and not stream.eof:
-            behind = _block_end(data, at)
-            piece = stream.decompress(data[at:behind])
-            starts.append(len(whole))
-            offsets.append(at)
-            whole += piece
+    def _blocks(self) -> Iterator[bytes]:
+        data, at = self._data, self.end
+        stream = zstandard.ZstdDecompressor(max_window_size=1 << WINDOW_LOG).decompressobj()
+        try:
+            behind = at + zstandard.frame_header_size(data[at : at + _ZSTD_HEAD_MAX])
+            stream.decompress(data[at:behind])
             at = behind
-    except (zstandard.ZstdError, _BlockError) as error:
-        flaw = Flaw(at, str(error))
-    return _Raw(whole, starts, offsets, at, flaw)
+            while at < len(data) and not stream.eof:
+                behind = _block_end(data, at)
+                piece = stream.decompress(data[at:behind])
+                self._offsets.append(at)
+                self.end = at = behind
+                yield piece
+        except (zstandard.ZstdError, _BlockError) as error:
+            self.flaw = Flaw(at, str(error))
+        self.end = at
 
 
 def _block_end(data: bytes, at: int) -> int:
@@ -124,33 +153,17 @@ def _block_end(data: bytes, at: int) -> int:
     return end
 
 
-def _split(raw: _Raw, *, bodies: bool) -> tuple[tuple[Record, ...], Flaw | None]:
-    view = memoryview(raw.data)
-    records: list[Record] = []
-    at = 0
-    while at < len(view):
-        record, end = _record_at(view, at, bodies=bodies)
-        if record is None:
-            problem = _CUT if end > len(view) else "bad checksum"
-            return tuple(records), raw.flaw or Flaw(raw.offset_of(at), problem)
-        records.append(record)
-        at = end
-    return tuple(records), raw.flaw or (None if records else Flaw(raw.end, "a frame without records"))
-
-
-def _record_at(view: memoryview, at: int, *, bodies: bool) -> tuple[Record | None, int]:
-    """The record and the offset behind it; without a record, an offset past the end says that it was cut."""
-    start = at + RECORD_HEAD.size
-    if start > len(view):
-        return None, start
-    magic, version, kind, meta_length, body_length, checksum = RECORD_HEAD.unpack_from(view, at)
-    if magic != RECORD_MAGIC or version != VERSION or kind >= len(KINDS):
-        return None, at
-    middle = start + meta_length
-    end = middle + body_length
-    if end > len(view):
-        return None, end
-    meta, body = view[start:middle], view[middle:end]
-    if record_checksum(kind, meta, body) != checksum:
-        return None, at
-    return Record(KINDS[kind], bytes(meta), bytes(body) if bodies else b""), end
+def _first_record(waiting: bytearray, *, bodies: bool) -> tuple[Record | None, int]:
+    """The record that bytes begin with, and its size; without a record, a size beyond them asks for more bytes."""
+    with memoryview(waiting) as view:
+        magic, version, kind, meta_length, body_length, checksum = RECORD_HEAD.unpack_from(view)
+        if magic != RECORD_MAGIC or version != VERSION or kind >= len(KINDS):
+            return None, 0
+        middle = RECORD_HEAD.size + meta_length
+        end = middle + body_length
+        if end > len(view):
+            return None, end
+        with view[RECORD_HEAD.size : middle] as meta, view[middle:end] as body:
+            if record_checksum(kind, meta, body) != checksum:
+                return None, 0
+            return Record(KINDS[kind], bytes(meta), bytes(body) if bodies else b""), end

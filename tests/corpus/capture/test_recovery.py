@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from corpus.capture.recovery import Flaw, Frame, read_frames
+from corpus.capture.recovery import Flaw, Frame, first_records, read_frames
 from corpus.capture.segment import FRAME_END, FrameEncoder, Marker, Record, encode_marker, find_marker
 
 NONCE = b"12345678"
@@ -141,6 +141,15 @@ def test_bodies_can_be_left_out() -> None:
     (found,) = read_frames(b"".join(frame(0, 2)), bodies=False)
     assert isinstance(found, Frame)
     assert [(item.meta, item.body) for item in found.records] == [(b'{"n":0}', b""), (b'{"n":1}', b"")]
+
+
+def test_the_first_records_are_there_before_the_rest_is_read() -> None:
+    pieces = frame(0, 3)
+    early = first_records(pieces[0] + pieces[1] + b"\xff" * 9)
+    assert [next(early), next(early)] == [record(0), record(1)]
+    assert list(early) == []
+    assert list(first_records(DATA)) == [record(number) for number in range(PER_FRAME)]
+    assert list(first_records(b"nothing of the kind")) == []
 
 
 def test_a_frame_can_be_read_alone_by_its_offsets() -> None:
