@@ -1,10 +1,10 @@
 """Decides which exchanges become requests of the corpus, and counts the others by reason.
 
 A corpus is the model work an agent waited for: requests that were answered, once each. The table is read from the top,
-the first rule that applies names the reason. A failed attempt that was repeated is folded into the repetition, which
-keeps its own times; what the failed attempt had generated is lost to the corpus, and counted. Three reasons are found
-only later: `unparsable` and `over_max_input_tokens` when the body is read, `poison_session` when the whole session
-could not be worked on.
+the first rule that applies names the reason. Attempts that came to nothing (`ATTEMPTS`) are folded into the request
+that came of them, which keeps its own times and tells of them (`anonymize.attempts`), unless they are asked for. Three
+reasons are found only later: `unparsable` and `over_max_input_tokens` when the body is read, `poison_session` when the
+whole session could not be worked on.
 """
 
 from __future__ import annotations
@@ -33,6 +33,7 @@ Reason = Literal[
 
 REJECTIONS: Final[frozenset[str]] = frozenset(get_args(Reason))
 
+ATTEMPTS: Final[frozenset[Reason]] = frozenset({"retried", "error", "no_answer"})
 _GENERATING: Final[frozenset[Api]] = frozenset(
     {"anthropic-messages", "openai-responses", "openai-responses-ws", "openai-chat"}
 )
@@ -84,9 +85,11 @@ _OUTCOME: Final = (
 )
 
 
-def reason_to_reject(exchange: Exchange, repeated: Collection[str], *, keep_aux: bool) -> Reason | None:
+def reason_to_reject(
+    exchange: Exchange, repeated: Collection[str], *, keep_aux: bool, keep_failed: bool = False
+) -> Reason | None:
     """Why this exchange stays out, judged without reading its bodies; None when it is kept."""
-    rules = (*_ALWAYS, *(() if keep_aux else _UNLESS_AUX), *_OUTCOME)
+    rules = (*_ALWAYS, *(() if keep_aux else _UNLESS_AUX), *(() if keep_failed else _OUTCOME))
     return next((rule.reason for rule in rules if rule.applies(exchange, repeated)), None)
 
 

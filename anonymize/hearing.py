@@ -14,8 +14,10 @@ from dataclasses import dataclass
 from itertools import groupby
 from typing import Final
 
-from anonymize.cleanup import reason_to_reject, repeated_attempts
+from anonymize.attempts import Attempts
+from anonymize.cleanup import ATTEMPTS, reason_to_reject, repeated_attempts
 from corpus.exchange import Exchange, Headers, Identity
+from corpus.session import Attempt
 from corpus.turns import HistoryMissingError, Turns, is_turn
 from wire.answer import read_answer, read_messages
 from wire.encoding import decode_body
@@ -27,12 +29,13 @@ from wire.usage import Usage
 
 @dataclass(frozen=True, slots=True)
 class Heard:
-    """A request that was answered; `position` is its order of arrival among those that clean-up let pass."""
+    """A request that was answered, or an attempt that is kept; `position` counts what clean-up let pass, by arrival."""
 
     exchange: Exchange
     position: int
     prompt: Prompt
     answer: Answer
+    attempts: tuple[Attempt, ...] = ()
 
     @property
     def model(self) -> str:
@@ -54,21 +57,26 @@ class Heard:
 
 
 class Hearing:
-    """`heads`: all exchanges of the session in any order; their bodies are not read."""
+    """`heads`: all exchanges of the session in any order; their bodies are not read. `keep_failed`: keep attempts."""
 
-    def __init__(self, heads: Iterable[Exchange], *, keep_aux: bool) -> None:
+    def __init__(self, heads: Iterable[Exchange], *, keep_aux: bool, keep_failed: bool = False) -> None:
         ordered = sorted(heads, key=lambda one: (one.request.t_request_us, one.request.exchange_id))
         repeated = repeated_attempts(ordered)
         self.rejected: Final[Counter[str]] = Counter()
         self.identities: Final[list[Identity]] = []
         self._positions: dict[str, int] = {}
+        self._keep_failed = keep_failed
+        self._attempts = Attempts(repeated)
+        self._failed: set[str] = set()
         for exchange in ordered:
-            reason = reason_to_reject(exchange, repeated, keep_aux=keep_aux)
+            reason = reason_to_reject(exchange, repeated, keep_aux=keep_aux, keep_failed=keep_failed)
             if reason is None:
                 self._positions[exchange.request.exchange_id] = len(self.identities)
                 self.identities.append(exchange.request.identity)
             else:
                 self.rejected[reason] += 1
+                if reason in ATTEMPTS:
+                    self._failed.add(exchange.request.exchange_id)
         self._agents = {agent: n for n, agent in enumerate({None: None} | {i.agent_id: None for i in self.identities})}
 
     def requests(self, exchanges: Iterable[Exchange]) -> Iterator[Heard]:
@@ -87,6 +95,8 @@ class Hearing:
 
     def _read(self, exchange: Exchange, turns: Turns) -> Heard | None:
         is_candidate = exchange.request.exchange_id in self._positions
+        if exchange.request.exchange_id in self._failed:
+            self._attempts.failed(exchange)
         if not is_candidate and not is_turn(exchange):
             return None
         try:
@@ -97,10 +107,12 @@ class Hearing:
             return None
         if not is_candidate:
             return None
-        if not answer.parts and not answer.complete:
+        if not answer.parts and not answer.complete and not self._keep_failed:
             self.rejected["error" if answer.error else "no_answer"] += 1
+            self._attempts.failed(exchange)
             return None
-        return Heard(exchange, self._positions[exchange.request.exchange_id], prompt, answer)
+        position = self._positions[exchange.request.exchange_id]
+        return Heard(exchange, position, prompt, answer, self._attempts.behind(exchange))
 
 
 def _read_bodies(exchange: Exchange, turns: Turns) -> tuple[Prompt, Answer]:

@@ -93,6 +93,7 @@ _same: Final = Field(_KEPT, _KEPT)
 _never: Final = Field(_DROPPED, _DROPPED)
 _private: Final = Field(_KEPT, _DROPPED)
 _time: Final = Field(_KEPT, _CLOCK)
+_CLASS: Final = Field(_KEPT, Treatment("quantised", "its class: 200, 400, 500", step=100))
 
 FIELDS: Final[dict[str, dict[str, Field]]] = {
     "Session": {
@@ -122,7 +123,7 @@ FIELDS: Final[dict[str, dict[str, Field]]] = {
         "t_first_us": _time,
         "t_end_us": _time,
         "end": _literal(End),
-        "status": Field(_KEPT, Treatment("quantised", "its class: 200, 400, 500", step=100)),
+        "status": _CLASS,
         "retry_of": _same,
         "stop": _words(STOPS, "known stop reasons"),
         "input_kinds": _words(frozenset(KINDS.values()), "kinds of content"),
@@ -135,6 +136,14 @@ FIELDS: Final[dict[str, dict[str, Field]]] = {
         "recorded_think_us": _private,
         "recorded_api_us": _private,
         "recorded_ttft_us": _private,
+        "attempts": _same,
+    },
+    "Attempt": {
+        "lead_us": _time,
+        "duration_us": _time,
+        "end": _literal(End),
+        "status": _CLASS,
+        "repeated": _same,
     },
     "Usage": {
         "input_tokens": _private,

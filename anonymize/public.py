@@ -21,7 +21,7 @@ from typing import Any, Final
 
 from anonymize.policy import HEAD_STEP_TOKENS, PAUSE_CAP_US, TIME_GRID_US, LeakError, Treatment, rule_of
 from corpus.blocks import SegmentList, count_blocks, encode_segments, expand_segments
-from corpus.session import Edge, Request, Role, Session
+from corpus.session import Attempt, Edge, Request, Role, Session
 
 _HEAD: Final[frozenset[Role]] = frozenset({"tools", "system"})
 
@@ -82,8 +82,18 @@ def _on_public_clock(requests: Sequence[Request]) -> tuple[Request, ...]:
             None if moment is None else max(start, clock.public_us(moment))
             for moment in (request.t_first_us, request.t_end_us)
         )
-        made.append(replace(request, t_start_us=start, t_first_us=first, t_end_us=end))
+        attempts = tuple(_coarser(attempt) for attempt in request.attempts)
+        made.append(replace(request, t_start_us=start, t_first_us=first, t_end_us=end, attempts=attempts))
     return tuple(made)
+
+
+def _coarser(attempt: Attempt) -> Attempt:
+    lead, length = (None if us is None else _on_grid(us) for us in (attempt.lead_us, attempt.duration_us))
+    return replace(attempt, lead_us=lead or 0, duration_us=length)
+
+
+def _on_grid(duration_us: int) -> int:
+    return min(duration_us, PAUSE_CAP_US) // TIME_GRID_US * TIME_GRID_US
 
 
 class _Clock:
@@ -135,5 +145,5 @@ def _delay_us(edge: Edge, requests: Sequence[Request]) -> int:
     src, dst = requests[edge.src], requests[edge.dst]
     anchor = src.t_end_us if edge.anchor == "end" else src.t_start_us
     if anchor is None:  # an import that does not say when it ended
-        return min(edge.delay_us, PAUSE_CAP_US) // TIME_GRID_US * TIME_GRID_US
+        return _on_grid(edge.delay_us)
     return max(0, dst.t_start_us - anchor)

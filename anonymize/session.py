@@ -71,12 +71,13 @@ def anonymize_session(
 
     `key`: 32 random bytes to be forgotten afterwards; the result is the same for every key. `heads`: the same exchanges
     without bodies; give them when `exchanges` is read from a file as it is walked, else both come from `exchanges`.
+    `keep_aux`: asides that nobody waited for and failed attempts become requests like any other.
     `calibration`: lengths as the provider counts; without it they are the tokenizer's. `chains`: for the audit, which
     watches how numbers are given.
     """
     if heads is None:
         heads = exchanges = sorted(exchanges, key=lambda one: one.request.t_request_us)
-    hearing = Hearing(heads, keep_aux=keep_aux)
+    hearing = Hearing(heads, keep_aux=keep_aux, keep_failed=keep_aux)
     walk = _Walk(
         hearing.identities, tokenizer, max_input_tokens, chains(key, tokenizer.sha256, block_size), calibration
     )
@@ -109,6 +110,7 @@ class _Walk:
         self._models: dict[str, int] = {}
         self._kept: list[_Kept] = []
         self._start_us = 0
+        self._numbers: dict[str, int] = {}  # by exchange
 
     def take(self, heard: Heard) -> Reason | None:
         """Adds one request, or says why it stays out."""
@@ -167,10 +169,10 @@ class _Walk:
     def _request(self, one: Heard) -> Request:
         """All of a request that does not depend on other requests."""
         heard, response = one.exchange.request, one.exchange.response
-        assert response is not None
-        first_us = response.t_first_byte_us
+        first_us = None if response is None else response.t_first_byte_us
+        number = self._numbers[heard.exchange_id] = len(self._kept)
         return Request(
-            request=len(self._kept),
+            request=number,
             agent=0,
             position=one.position,
             purpose=heard.identity.purpose,
@@ -179,10 +181,10 @@ class _Walk:
             model=self._models.setdefault(public_model(one.model), len(self._models)),
             t_start_us=heard.t_request_us - self._start_us,
             t_first_us=None if first_us is None else first_us - self._start_us,
-            t_end_us=response.t_end_us - self._start_us,
-            end=response.end,
-            status=response.status,
-            retry_of=None,
+            t_end_us=None if response is None else response.t_end_us - self._start_us,
+            end=one.exchange.end,
+            status=None if response is None else response.status,
+            retry_of=None if heard.retry_of is None else self._numbers.get(heard.retry_of),
             stop=public_stop(one.answer.stop),
             input_kinds=(),
             output_kinds=tuple(sorted({KINDS[part.kind] for part in one.answer.parts if part.kind != "billing"})),
@@ -191,6 +193,7 @@ class _Walk:
             usage=one.usage,
             blocks=Blocks(-1, 0, (), ()),
             segments=None,
+            attempts=one.attempts,
         )
 
     def _output_tokens(self, usage: Usage | None, answer: Answer) -> int | None:

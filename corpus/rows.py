@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from corpus.session import Agent, Blocks, Delivery, Edge, Request, Segments, Session, ToolCall
+from corpus.session import Agent, Attempt, Blocks, Delivery, Edge, Request, Segments, Session, ToolCall
 from wire.usage import Usage
 
 Row = tuple[Any, ...]
@@ -91,6 +91,7 @@ def _request_row(session: int, request: Request) -> Row:
         request.recorded_think_us,
         request.recorded_api_us,
         request.recorded_ttft_us,
+        [_attempt_row(attempt) for attempt in request.attempts],
     )
 
 
@@ -106,9 +107,20 @@ def _request_of(row: Row) -> Request:
         None if usage is None else Usage(**usage),
         Blocks(base, keep, tuple(run_start), tuple(run_len)),
         None if keep_segments is None else Segments(keep_segments, tuple(roles), tuple(tokens)),
-        *row[27:],
+        *row[27:30],
+        tuple(Attempt(**attempt) for attempt in row[30]),
     )
     return Request(*values)
+
+
+def _attempt_row(attempt: Attempt) -> dict[str, Any]:
+    return {
+        "lead_us": attempt.lead_us,
+        "duration_us": attempt.duration_us,
+        "end": attempt.end,
+        "status": attempt.status,
+        "repeated": attempt.repeated,
+    }
 
 
 def _usage_row(usage: Usage | None) -> dict[str, int | None] | None:

@@ -28,6 +28,15 @@ _USAGE = pa.struct(
         for name in ("input_tokens", "cache_read_tokens", "cache_write_tokens", "output_tokens", "reasoning_tokens")
     ]
 )
+_ATTEMPT = pa.struct(
+    [
+        _column("lead_us", _TIME),
+        _column("duration_us", _TIME, nullable=True),
+        _column("end", _WORD),
+        _column("status", _INDEX, nullable=True),
+        _column("repeated", _FLAG),
+    ]
+)
 _DELIVERY = pa.struct([_column("request", _INDEX), _column("evidence", _WORD)])
 
 SCHEMAS: Final[dict[str, pa.Schema]] = {
@@ -84,6 +93,7 @@ SCHEMAS: Final[dict[str, pa.Schema]] = {
             _column("recorded_think_us", _TIME, nullable=True),
             _column("recorded_api_us", _TIME, nullable=True),
             _column("recorded_ttft_us", _TIME, nullable=True),
+            _column("attempts", _list(_ATTEMPT)),
         ]
     ),
     "tool_calls": pa.schema(

@@ -58,6 +58,17 @@ class Agent:
 
 
 @dataclass(frozen=True, slots=True)
+class Attempt:
+    """A try at a request that came to nothing and is no request of its own here."""
+
+    lead_us: int  # from its start to the start of the request that came of it
+    duration_us: int | None  # None: its end was not heard
+    end: End
+    status: int | None
+    repeated: bool  # the request has the same body; else the client gave up on it, and the request came next
+
+
+@dataclass(frozen=True, slots=True)
 class Request:
     request: int
     agent: int
@@ -71,7 +82,7 @@ class Request:
     t_end_us: int | None  # None: unknown (a source without api_time)
     end: End
     status: int | None
-    retry_of: int | None  # request number
+    retry_of: int | None  # request number of a failed attempt that was kept as a request; others are `attempts`
     stop: str  # provider's stop reason from a fixed list; "" unknown
     input_kinds: tuple[str, ...]
     output_kinds: tuple[str, ...]
@@ -83,6 +94,7 @@ class Request:
     recorded_think_us: int | None = None  # as the source states them, kept apart from what is derived
     recorded_api_us: int | None = None
     recorded_ttft_us: int | None = None
+    attempts: tuple[Attempt, ...] = ()  # by start
 
 
 @dataclass(frozen=True, slots=True)

@@ -94,6 +94,10 @@ def _request_flaws(request: Request, number: int, session: Session) -> Iterator[
         yield "negative token count"
     if request.t_end_us is not None and request.t_end_us < request.t_start_us:
         yield "ends before it starts"
+    if any(
+        attempt.end not in _ENDS or min(attempt.lead_us, attempt.duration_us or 0) < 0 for attempt in request.attempts
+    ):
+        yield "an attempt of unknown end, after the request or of negative length"
     yield from _delta_flaws(request, number, session.requests)
 
 

@@ -22,7 +22,7 @@ _MAX_INPUT_TOKENS = 990_000  # above that, local counts of the published corpora
 @click.argument("corpus", type=click.Path(path_type=Path))
 @click.option("--tokenizer", metavar="NAME_OR_FILE", help="Tokenizer that counts. [default: deepseek-v4]")
 @click.option("--block-size", type=click.IntRange(1, 4096), default=64, show_default=True, help="Tokens per block.")
-@click.option("--keep-aux", is_flag=True, help="Keep titles, side questions and monitors as auxiliary requests.")
+@click.option("--keep-aux", is_flag=True, help="Keep titles, side questions, monitors and failed attempts as requests.")
 @click.option(
     "--max-input-tokens",
     type=click.IntRange(1),

@@ -70,6 +70,7 @@ def test_a_repeated_attempt_is_folded_into_its_repetition() -> None:
     repeated = repeated_attempts([failed, again])
     assert reason_to_reject(failed, repeated, keep_aux=False) == "retried"
     assert reason_to_reject(again, repeated, keep_aux=False) is None
+    assert reason_to_reject(failed, repeated, keep_aux=False, keep_failed=True) is None
 
 
 def test_an_answer_cut_by_the_client_is_kept_when_something_had_come() -> None:

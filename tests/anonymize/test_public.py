@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from anonymize.policy import HEAD_STEP_TOKENS, PAUSE_CAP_US, TIME_GRID_US, LeakError
 from anonymize.public import public_session
 from corpus.blocks import count_blocks, encode_blocks, encode_segments, expand_segments
-from corpus.session import Agent, Edge, Request, Role, Session
+from corpus.session import Agent, Attempt, Edge, Request, Role, Session
 from corpus.soundness import find_flaw
 from wire.usage import Usage
 
@@ -108,6 +108,18 @@ def test_a_public_session_is_sound_and_keeps_its_blocks_and_graph(session: Sessi
     assert find_flaw(public) is None
     assert [one.blocks for one in public.requests] == [one.blocks for one in session.requests]
     assert [(edge.src, edge.dst) for edge in public.edges] == [(edge.src, edge.dst) for edge in session.edges]
+
+
+def test_attempts_are_as_coarse_as_the_clock() -> None:
+    tries = (
+        Attempt(15 * _HOUR_US, 250_000, "complete", 529, repeated=True),
+        Attempt(99_999, None, "timeout", None, repeated=False),
+    )
+    (public,) = public_session(session_of([request(0, 0, 0, 1_000_000, attempts=tries)])).requests
+    assert public.attempts == (
+        Attempt(PAUSE_CAP_US, 200_000, "complete", 500, repeated=True),
+        Attempt(0, None, "timeout", None, repeated=False),
+    )
 
 
 @given(sessions())

@@ -8,7 +8,7 @@ import pytest
 
 from corpus.blocks import encode_blocks, encode_segments
 from corpus.card import Card
-from corpus.session import Agent, Delivery, Edge, Request, Role, Session, ToolCall
+from corpus.session import Agent, Attempt, Delivery, Edge, Request, Role, Session, ToolCall
 from wire.usage import Usage
 
 _SHARED = Path(__file__).resolve().parents[2].parent / "shared"
@@ -24,6 +24,10 @@ _LINES: list[_Line] = [
     (1, 8000, 9000, 260, [6, 7, 8, 10], [("system", 20), ("user", 180), ("tool_result", 60)]),
     (0, 9500, None, 400, [1, 2, 3, 4, 5, 11], [("tools", 100), ("system", 60), ("user", 170), ("tool_result", 70)]),
 ]
+_ATTEMPTS = (
+    Attempt(700_000, 300_000, "complete", 529, repeated=True),
+    Attempt(200_000, None, "unknown", None, repeated=False),
+)
 
 
 @pytest.fixture
@@ -54,6 +58,7 @@ def captured() -> Session:
             usage=Usage(tokens + 3, 64, None, 13, None) if number != 1 else None,
             blocks=blocks[number],
             segments=segments[number],
+            attempts=_ATTEMPTS if number == 5 else (),
         )
         for number, (agent, start, end, tokens, _, _) in enumerate(_LINES)
     )

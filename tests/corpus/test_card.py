@@ -22,8 +22,8 @@ def test_folder_without_a_card_is_no_corpus(tmp_path: Path) -> None:
 
 
 def test_other_version_is_named_and_refused(tmp_path: Path, card: Card) -> None:
-    changed(tmp_path, card, version=2)
-    with pytest.raises(InputError, match=r"card\.json: version 2, this agentreel reads version 1"):
+    changed(tmp_path, card, version=1)
+    with pytest.raises(InputError, match=r"card\.json: version 1, this agentreel reads version 2"):
         read_card(tmp_path)
 
 

@@ -10,7 +10,7 @@ from corpus.blocks import expand_blocks
 from corpus.card import Card
 from corpus.fingerprint import fingerprint_sessions
 from corpus.formats.weka import read_weka, write_weka
-from corpus.session import Blocks, Request, Segments, Session
+from corpus.session import Attempt, Blocks, Request, Segments, Session
 from corpus.tables import read_corpus, write_corpus
 from wire.usage import Usage
 
@@ -40,6 +40,7 @@ OTHER: dict[str, Any] = {
     "recorded_think_us": 0,
     "recorded_api_us": 0,
     "recorded_ttft_us": 0,
+    "attempts": (Attempt(1, None, "unknown", None, repeated=False),),
 }
 
 

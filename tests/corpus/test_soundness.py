@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from corpus.session import Agent, Blocks, Segments, Session
+from corpus.session import Agent, Attempt, Blocks, Segments, Session
 from corpus.soundness import MAX_BLOCKS, find_flaw
 
 Change = Callable[[Session], Session]
@@ -56,6 +56,7 @@ def test_captured_session_is_sound(captured: Session) -> None:
         (request(3, purpose="chat"), "request 3: 'chat'"),
         (request(2, retry_of=9), "request 2: retry_of 9"),
         (request(3, input_tokens=-1), "request 3: negative"),
+        (request(3, attempts=(Attempt(-1, None, "timeout", None, repeated=True),)), "request 3: an attempt"),
         (request(3, t_end_us=0), "request 3: ends before"),
         (request(3, t_start_us=9_400_000, t_end_us=None), "request 4: out of order"),
         (request(3, blocks=Blocks(3, 1, (), ())), "request 3: base 3"),
