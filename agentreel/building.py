@@ -41,7 +41,7 @@ from anonymize.calibration_file import read_calibration
 from anonymize.digests import KEY_BYTES, BlockChains
 from anonymize.policy import check_record
 from anonymize.session import Anonymized, anonymize_session
-from corpus.capture.directory import segment_files, session_stem
+from corpus.capture.directory import segment_files, segments_by_stem, session_stem
 from corpus.capture.reader import Captures, open_captures
 from corpus.card import Card
 from corpus.errors import AgentreelError, InputError
@@ -115,7 +115,8 @@ def build_corpus(
         tasks = session_tasks(captures, folder, settings)
         report = BuildReport(sessions=len(tasks))
         done: dict[int, Done] = {}
-        by_size = sorted(range(len(tasks)), key=lambda number: -_captured_bytes(tasks[number]))
+        sizes = _captured_bytes(tasks, captures.path)
+        by_size = sorted(range(len(tasks)), key=lambda number: -sizes[number])
         outcomes = runner.run(make_piece, [tasks[number] for number in by_size])
         for outcome in watch(outcomes, len(tasks)):
             number = by_size[outcome.task]
@@ -268,8 +269,10 @@ def _refuse_failed(target: Path, done: Iterable[Done]) -> None:
         raise InputError(target, f"audit {', '.join(failed)} failed while it was built", "this is a bug of agentreel")
 
 
-def _captured_bytes(task: SessionTask) -> int:
-    return sum(file.stat().st_size for file in _files(task))
+def _captured_bytes(tasks: Iterable[SessionTask], captures: Path) -> list[int]:
+    files = segments_by_stem(captures)
+    stems = ([session_stem(session_id) for session_id in task.session_ids] for task in tasks)
+    return [sum(file.stat().st_size for stem in one for file in files.get(stem, ())) for one in stems]
 
 
 def _files(task: SessionTask) -> list[Path]:

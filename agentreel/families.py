@@ -3,29 +3,29 @@
 from __future__ import annotations
 
 import heapq
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import islice
+from pathlib import Path
 from typing import Final
 
-from anonymize.families import Opening, as_member, group_families, is_opening, read_opening
-from anonymize.hearing import Hearing
-from corpus.capture.reader import Captures
+from anonymize.families import Opening, as_member, find_opening, group_families
+from corpus.capture.directory import segments_by_stem, session_stem
+from corpus.capture.reader import Captures, first_exchanges
 from corpus.exchange import Exchange
 
 type SessionId = str | None
 
-_HEAD: Final = 64  # exchanges of a session among which its first turn is looked for
+_HEAD: Final = 64  # exchanges of a file among which its first turn is looked for
 
 
 def session_families(captures: Captures) -> list[tuple[SessionId, ...]]:
     """All sessions, by the time of their family's first record; the root of a family first.
 
-    Reads the first requests of every session.
+    Reads every session up to its first answer, no further: milliseconds each, however long it is.
     """
-    ids = captures.session_ids()
-    openings = (_opening(captures, session_id) for session_id in ids if session_id is not None)
+    ids, files = captures.session_ids(), segments_by_stem(captures.path)
+    openings = (_opening(files.get(session_stem(one), ()), one) for one in ids if one is not None)
     families = {members[0]: members for members in group_families(one for one in openings if one is not None)}
-    captures.release()
     forks = {member for members in families.values() for member in members[1:]}
     return [families.get(session_id, (session_id,)) for session_id in ids if session_id not in forks]
 
@@ -37,9 +37,12 @@ def family_exchanges(captures: Captures, family: Sequence[SessionId], *, bodies:
         yield as_member(exchange, family[0])
 
 
-def _opening(captures: Captures, session_id: SessionId) -> Opening | None:
-    heads = islice(captures.exchanges(session_id, bodies=False), _HEAD)
-    for heard in Hearing(heads, keep_aux=False).requests(islice(captures.exchanges(session_id), _HEAD)):
-        if is_opening(heard):
-            return read_opening(heard)
-    return None
+def _opening(files: Iterable[Path], session_id: str) -> Opening | None:
+    """The earliest that the session's files hold: each worker and run of the recorder has its own."""
+    found = (find_opening(_begun(file, session_id)) for file in files)
+    return min((one for one in found if one is not None), key=lambda one: one.t_us, default=None)
+
+
+def _begun(file: Path, session_id: str) -> Iterator[Exchange]:
+    begun = islice(first_exchanges(file), _HEAD)
+    return (one for one in begun if one.request.identity.session_id == session_id)

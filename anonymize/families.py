@@ -17,7 +17,7 @@ from dataclasses import dataclass, replace
 from hashlib import blake2b
 from typing import Final
 
-from anonymize.hearing import Heard
+from anonymize.hearing import Heard, Hearing
 from anonymize.segments import placed_parts
 from corpus.exchange import Exchange, Identity
 from wire.encoding import decode_body
@@ -47,14 +47,35 @@ class Opening:
     history: Mapping[bytes, Answered]  # digest of each beginning of that prompt which an answer follows -> the answer
 
 
-def is_opening(heard: Heard) -> bool:
-    """Whether this can be the first request of a main conversation."""
-    identity = heard.exchange.request.identity
+def find_opening(exchanges: Iterable[Exchange]) -> Opening | None:
+    """Of a session's exchanges in order of their answers; takes no more of them than it needs, and holds those.
+
+    An answer that broke off is the opening only if none follows that did not.
+    """
+    taken: list[Exchange] = []
+    found: Opening | None = None
+    for exchange in exchanges:
+        taken.append(exchange)
+        if _is_main_turn(exchange) and (heard := _heard(exchange, taken)) is not None:
+            found = found or _read_opening(heard)
+            if exchange.end == "complete":
+                return _read_opening(heard)
+    return found
+
+
+def _is_main_turn(exchange: Exchange) -> bool:
+    identity = exchange.request.identity
     return identity.agent_id is None and identity.purpose == "turn"
 
 
-def read_opening(heard: Heard) -> Opening:
-    """`heard`: the first request of its session for which `is_opening` holds."""
+def _heard(exchange: Exchange, taken: Sequence[Exchange]) -> Heard | None:
+    """A turn on a WebSocket may go on from another one before it, so all that came before is heard with it."""
+    ordered = sorted(taken, key=lambda one: one.request.t_request_us)
+    heard = Hearing(ordered, keep_aux=False).requests(ordered)
+    return next((one for one in heard if one.exchange is exchange), None)
+
+
+def _read_opening(heard: Heard) -> Opening:
     parts = [part for _, part in placed_parts(heard.prompt)]
     state = blake2b(digest_size=16)
     history: dict[bytes, Answered] = {}

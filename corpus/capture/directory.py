@@ -102,4 +102,14 @@ def segment_name(session_id: str | None, worker: str, run: str) -> str:
 
 def segment_files(path: Path, session_id: str | EverySession | None = EVERY_SESSION) -> list[Path]:
     stem = "" if isinstance(session_id, EverySession) else session_stem(session_id) + "."
-    return sorted(file for file in path.iterdir() if file.name.startswith(stem) and file.suffix == SEGMENT_SUFFIX)
+    with os.scandir(path) as entries:  # names first: a path object for each file of a large directory takes long
+        names = sorted(one.name for one in entries if one.name.startswith(stem) and one.name.endswith(SEGMENT_SUFFIX))
+    return [path / name for name in names]
+
+
+def segments_by_stem(path: Path) -> dict[str, list[Path]]:
+    """The segment files of every session, by its `session_stem`: for whoever goes through many sessions."""
+    found: dict[str, list[Path]] = {}
+    for file in segment_files(path):
+        found.setdefault(file.name.partition(".")[0], []).append(file)
+    return found

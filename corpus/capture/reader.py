@@ -16,11 +16,11 @@ from typing import Final
 from corpus.capture.directory import EVERY_SESSION, EverySession, is_captures, require_captures, segment_files
 from corpus.capture.index import drop_index, file_state, read_index, write_index
 from corpus.capture.meta import load_request, load_response
-from corpus.capture.recovery import Frame, read_frames
+from corpus.capture.recovery import Frame, first_records, read_frames
 from corpus.capture.scan import Damage, Place, RequestNote, Scan, read_bytes, scan_file
 from corpus.capture.segment import Record, decode_marker, find_marker
 from corpus.errors import InputError
-from corpus.exchange import Exchange, GapRecord
+from corpus.exchange import Exchange, GapRecord, RequestRecord
 
 __all__ = ["EVERY_SESSION", "Captures", "Damage", "is_captures", "open_captures"]
 
@@ -94,10 +94,6 @@ class Captures:
             if isinstance(session_id, EverySession) or request.session_id == session_id:
                 yield self._load(request.place, response, bodies=bodies)
 
-    def release(self) -> None:
-        """Let go of the frames at hand; they are read again when they are needed."""
-        self._frames = _FrameCache()
-
     def exchange(self, exchange_id: str) -> Exchange:
         """InputError when there is none with this id."""
         for request, response in self._pairs(segment_files(self.path)):
@@ -147,6 +143,25 @@ class Captures:
             load_request(asked.meta, asked.body),
             None if answered is None else load_response(answered.meta, answered.body),
         )
+
+
+def first_exchanges(file: Path) -> Iterator[Exchange]:
+    """Answered exchanges of a segment file's first frame, in order of their answers, decoded as they are taken.
+
+    Cheap, whatever the file's size. What is damaged is left out and not reported; reading all of the file does.
+    """
+    asked: dict[str, RequestRecord] = {}
+    for record in first_records(read_bytes(file)):
+        try:
+            if record.kind == "request":
+                request = load_request(record.meta, record.body)
+                asked[request.exchange_id] = request
+            elif record.kind == "response":
+                response = load_response(record.meta, record.body)
+                if response.exchange_id in asked:
+                    yield Exchange(asked.pop(response.exchange_id), response)
+        except ValueError:  # a record that makes no sense
+            continue
 
 
 def _first_marker(file: Path) -> list[tuple[str | None, int]]:

@@ -7,8 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from anonymize.families import Opening, as_member, group_families, is_opening, read_opening
-from anonymize.hearing import Hearing
+from anonymize.families import Opening, as_member, find_opening, group_families
 from corpus.blocks import expand_blocks
 from corpus.exchange import Exchange, Identity
 from tests.anonymize.exchanges import (
@@ -37,8 +36,9 @@ def text(words: str) -> dict[str, Any]:
 
 
 def opening(exchanges: Iterable[Exchange]) -> Opening:
-    ordered = list(exchanges)
-    return next(read_opening(one) for one in Hearing(ordered, keep_aux=False).requests(ordered) if is_opening(one))
+    found = find_opening(exchanges)
+    assert found is not None
+    return found
 
 
 def families(*sessions: Iterable[Exchange]) -> list[tuple[str | None, ...]]:
@@ -124,4 +124,20 @@ def test_a_recorded_claude_code_fork_joins_its_origin() -> None:
 
 
 def is_opening_of(one: Exchange) -> bool:
-    return any(is_opening(heard) for heard in Hearing([one], keep_aux=False).requests([one]))
+    return find_opening([one]) is not None
+
+
+def test_an_answer_that_broke_off_gives_way_to_the_attempt_that_did_not() -> None:
+    whole = turn(2, "a", START)
+    cut = turn(1, "a", START, text("hel"))
+    assert cut.response is not None
+    broken = Exchange(cut.request, replace(cut.response, end="upstream_reset"))
+    assert opening([broken, whole]) == opening([whole])
+    assert opening([broken]).answer != opening([whole]).answer
+    assert find_opening([]) is None
+
+
+def test_no_more_is_taken_than_the_first_answered_turn() -> None:
+    taken = iter([turn(1, "a", START), turn(2, "a", LATER)])
+    assert opening(taken) == opening([turn(1, "a", START)])
+    assert next(taken).request.t_request_us == 2_000_000

@@ -14,6 +14,7 @@ from corpus.capture.directory import (
     require_captures,
     segment_files,
     segment_name,
+    segments_by_stem,
     session_stem,
 )
 from corpus.errors import InputError
@@ -98,3 +99,13 @@ def test_files_of_one_session_are_found_by_name(tmp_path: Path) -> None:
     assert [file.name for file in segment_files(tmp_path)] == sorted(names)
     assert [file.name for file in segment_files(tmp_path, "a")] == sorted(names[:2])
     assert [file.name for file in segment_files(tmp_path, None)] == sorted(names[4:])
+
+
+def test_segments_are_found_by_session_and_all_at_once(tmp_path: Path) -> None:
+    names = [segment_name(session_id, worker, "r") for session_id in ("a", "ab", None) for worker in ("w1", "w0")]
+    for name in (*names, "captures.json", f"{session_stem('a')}.w0.r.partial"):
+        (tmp_path / name).touch()
+    assert {file.name for file in segment_files(tmp_path)} == set(names)
+    assert [file.name for file in segment_files(tmp_path, "a")] == [names[1], names[0]]
+    expected = {session_stem(session_id): segment_files(tmp_path, session_id) for session_id in ("a", "ab", None)}
+    assert segments_by_stem(tmp_path) == expected

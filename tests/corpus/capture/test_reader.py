@@ -8,7 +8,7 @@ import pytest
 
 from corpus.capture import reader as reader_module
 from corpus.capture.directory import segment_files, segment_name
-from corpus.capture.reader import Captures, Damage, is_captures, open_captures
+from corpus.capture.reader import Captures, Damage, first_exchanges, is_captures, open_captures
 from corpus.capture.segment import FrameEncoder, Marker, Record
 from corpus.capture.writer import CaptureWriter
 from corpus.errors import InputError
@@ -186,13 +186,17 @@ def test_memory_holds_few_frames_when_sessions_interleave(
         assert held <= 5000 or len(captures._frames._frames) == 1
 
 
-def test_released_frames_are_read_again(tmp_path: Path, make_exchange: MakeExchange) -> None:
-    write(tmp_path, [make_exchange(1)])
-    captures = open_captures(tmp_path)
-    before = list(captures.exchanges())
-    captures.release()
-    assert not captures._frames._frames
-    assert list(captures.exchanges()) == before
+def test_the_first_exchanges_of_a_file_come_one_by_one(tmp_path: Path, make_exchange: MakeExchange) -> None:
+    pairs = [make_exchange(number) for number in range(1, 4)]
+    made = [Exchange(*pair) for pair in pairs]
+    write(tmp_path, pairs)
+    (file,) = segment_files(tmp_path)
+    assert list(first_exchanges(file)) == made
+    content = file.read_bytes()
+    file.write_bytes(content[:-40])
+    assert list(first_exchanges(file)) == made[:-1]
+    file.write_bytes(b"no segment")
+    assert list(first_exchanges(file)) == []
 
 
 @pytest.mark.parametrize("left", [None, 50])
