@@ -3,7 +3,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 
-.PHONY: demo test check bench test-clients test-engines test-peers samples docs clean
+.PHONY: demo test check bench test-clients test-engines test-peers samples docs lock clean
 .DEFAULT_GOAL := demo
 
 $(READY): requirements.lock pyproject.toml
@@ -49,6 +49,13 @@ samples: $(READY)
 
 docs: $(READY)
 	@$(BIN)/python docs/make_cli.py
+
+# pins everything anew (needs uv): for development, for running alone, for building the wheel in docker/
+LOCK := uv pip compile --upgrade --universal --python-version 3.12 --generate-hashes --no-header --quiet
+lock:
+	@$(LOCK) --extra dev --extra dask --extra perfetto pyproject.toml -o requirements.lock
+	@$(LOCK) --no-annotate -c requirements.lock pyproject.toml -o requirements-run.lock
+	@printf 'setuptools>=77\nwheel\n' | $(LOCK) --no-annotate -c requirements.lock - -o docker/build.lock
 
 clean:
 	rm -rf $(VENV) build *.egg-info .mypy_cache .ruff_cache .pytest_cache .hypothesis demo-out
