@@ -12,9 +12,9 @@ from typing import Final
 
 from corpus.blocks import SegmentList, expand_blocks, expand_segments
 from corpus.session import Session
+from replay.commands import Send
 from replay.content import Alphabet, PlayContent
 from replay.endpoints import ChatRole, Endpoint, chat_body, chat_messages, completion_body
-from replay.schedule import Send
 from replay.settings import ReplaySettings
 
 _SLICE_BLOCKS: Final = 128  # about 0.5 ms

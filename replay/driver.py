@@ -10,7 +10,8 @@ import asyncio
 from typing import Final
 
 from replay.bodies import Bodies
-from replay.schedule import Done, Ended, Event, Scheduler, Send, Started, Tick, WaitUntil
+from replay.commands import Done, Ended, Event, Send, Started, Tick, WaitUntil
+from replay.schedule import Scheduler
 from replay.transport import Clock, Outcome, Transport
 
 _EARLY_US: Final = 1_500
@@ -36,6 +37,7 @@ class Driver:
         self.errors = 0
         self.end_us: int | None = None
         self.interrupted = False
+        self.done: Done | None = None  # None: somebody stopped the run before its schedule was over
 
     @property
     def in_flight(self) -> int:
@@ -70,6 +72,7 @@ class Driver:
                     self._wake_at_us = at_us
                     self._changed.set()
                 case Done():
+                    self.done = command
                     self._finish()
         self._news.set()
 
@@ -91,7 +94,7 @@ class Driver:
         await self._transport.send(body, outcome, lambda at_us: self._apply(Started(play, request, at_us)))
         self.ended += 1
         self.errors += outcome.error is not None
-        self._apply(Ended(play, request, outcome.end_us or 0))
+        self._apply(Ended(play, request, outcome.end_us or 0, outcome.error))
         if not self._scheduler.is_live(play):
             self._bodies.forget(play)
 

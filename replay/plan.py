@@ -1,31 +1,36 @@
 """From a session to what replay is asked to do: sizes, waits and delays of every request; pure.
 
 Delays are the recorded ones, capped at `idle_cap_us` each and divided by `speedup`. Requests that wait for nobody
-(roots) start at their recorded offset on a timeline whose idle stretches are capped likewise. A request over the
-context limit is dropped alone: whoever waited for it inherits what it waited for, with the sum of the delays and of
-the time the dropped request took, so order and recorded distance stay. What is dropped is always counted, by reason.
+(roots) start at their recorded offset on a timeline whose idle stretches are capped likewise. In an open loop nobody
+waits: every request is a root, and no offset is capped. A request over the context limit is dropped alone: whoever
+waited for it inherits what it waited for, with the sum of the delays and of the time the dropped request took, so order
+and recorded distance stay. What is dropped is always counted, by reason.
+
+Who waits for whom says the session, or a `Graph` that somebody else drew of it (`--compat`).
 """
 
 from __future__ import annotations
 
+import json
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Literal
 
-from corpus.dropping import bridge_edges
+from corpus.dropping import bridge_edges, drop_requests
 from corpus.errors import InputError
-from corpus.purpose import STEPS
+from corpus.graph import streams_of
 from corpus.session import Anchor, Edge, Request, Session
 
-DropReason = Literal["over_context", "empty_prompt"]
+DropReason = Literal["over_context", "empty_prompt", "in_no_stream"]
 
 
 @dataclass(frozen=True, slots=True)
 class PlanRules:
-    idle_cap_us: int
+    idle_cap_us: int | None  # None: delays stay as they are, whatever caps them later
     speedup: float
     max_context: int | None  # prompt plus output tokens
+    open_loop: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,6 +40,22 @@ class Wait:
     src: int
     delay_us: int
     anchor: Anchor
+
+
+@dataclass(frozen=True, slots=True)
+class Graph:
+    """Streams in the order of sending, and what each request waits for: first what its own stream makes it wait for.
+
+    A request in no stream is not sent. `marker_block`: where prompts begin to differ between plays, if not at their
+    first block.
+    """
+
+    streams: tuple[tuple[int, ...], ...]
+    waits: Mapping[int, tuple[Wait, ...]]
+    marker_block: Mapping[int, int] = field(default_factory=dict)
+
+
+DrawGraph = Callable[[Session], Graph]
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,45 +70,44 @@ class PlannedRequest:
     offset_us: int  # start since the session's first start, idle-capped and sped up
     recorded_start_us: int
     recorded_end_us: int | None
+    marker_block: int = 0  # the first block of the prompt that is of this play alone
 
 
 @dataclass(frozen=True, slots=True)
 class SessionPlan:
-    """`requests` are those to be sent, by number; `total` counts all the session has."""
+    """`requests` are those to be sent, each stream's in the order of sending; `total` counts all the session has."""
 
     session: int
+    label: str
     requests: tuple[PlannedRequest, ...]
     total: int
     dropped: tuple[tuple[DropReason, int], ...]
+    clock_us: int | None = None  # when the session began on a clock that it shares with others, sped up
 
 
-def plan_session(session: Session, rules: PlanRules) -> SessionPlan:
-    """Raises InputError when the session's edges form a cycle."""
-    requests = session.requests
-    dropped = {r.request: reason for r in requests if (reason := _drop_reason(r, rules))}
+def plan_session(session: Session, rules: PlanRules, draw: DrawGraph | None = None) -> SessionPlan:
+    """InputError when requests wait for each other in a circle."""
+    dropped = {r.request: reason for r in session.requests if (reason := _drop_reason(r, rules))}
     try:
-        waits = _waits(bridge_edges(requests, session.edges, dropped.keys()))
+        graph = _recorded_graph(session, dropped.keys()) if draw is None else _drawn_graph(session, dropped, draw)
     except ValueError as error:
         raise InputError(session.label, f"edges cannot be replayed ({error})", "link the session again") from error
-    offsets = _capped_offsets(requests, rules.idle_cap_us)
-    side = {edge.dst for edge in session.edges if edge.kind == "aux"}
+    offsets = _offsets(session.requests, None if rules.open_loop else rules.idle_cap_us)
     planned = tuple(
-        PlannedRequest(
-            request=r.request,
-            agent=r.agent,
-            stream=-1 - r.request if r.request in side or r.purpose not in STEPS else r.agent,
-            model=session.models[r.model] if 0 <= r.model < len(session.models) else None,
-            input_tokens=r.input_tokens,
-            output_tokens=_output_tokens(r),
-            waits=tuple(_effective(wait, rules) for wait in waits.get(r.request, ())),
-            offset_us=round(offsets[r.request] / rules.speedup),
-            recorded_start_us=r.t_start_us,
-            recorded_end_us=r.t_end_us,
-        )
-        for r in requests
-        if r.request not in dropped
+        _planned(session, session.requests[number], stream[0], graph, offsets, rules)
+        for stream in graph.streams
+        for number in stream
     )
-    return SessionPlan(session.session, planned, len(requests), tuple(Counter(dropped.values()).items()))
+    for number in {r.request for r in session.requests} - dropped.keys() - {r.request for r in planned}:
+        dropped[number] = "in_no_stream"
+    return SessionPlan(
+        session=session.session,
+        label=session.label,
+        requests=tuple(sorted(planned, key=lambda r: r.request)) if draw is None else planned,
+        total=len(session.requests),
+        dropped=tuple(Counter(dropped.values()).items()),
+        clock_us=_clock_us(session, rules.speedup) if rules.open_loop else None,
+    )
 
 
 def count_dropped(plans: Iterable[SessionPlan]) -> Counter[str]:
@@ -105,6 +125,51 @@ def whole_blocks(input_tokens: int, listed_blocks: int, block_size: int) -> int:
     return min(listed_blocks, input_tokens // block_size)
 
 
+def _recorded_graph(session: Session, dropped: Iterable[int]) -> Graph:
+    """The session's own edges, those of dropped requests bridged."""
+    gone = set(dropped)
+    streams: dict[int, list[int]] = defaultdict(list)
+    for request, stream in enumerate(streams_of(len(session.requests), session.edges)):
+        if request not in gone:
+            streams[stream].append(request)
+    waits = _waits(bridge_edges(session.requests, session.edges, gone))
+    return Graph(tuple(tuple(stream) for stream in streams.values()), waits)
+
+
+def _drawn_graph(session: Session, dropped: Mapping[int, DropReason], draw: DrawGraph) -> Graph:
+    """Drawn of the session without the dropped requests, in its own numbers again."""
+    graph = draw(drop_requests(session, dropped.keys()))
+    stay = [r.request for r in session.requests if r.request not in dropped]
+    return Graph(
+        streams=tuple(tuple(stay[number] for number in stream) for stream in graph.streams),
+        waits={
+            stay[dst]: tuple(Wait(stay[wait.src], wait.delay_us, wait.anchor) for wait in waits)
+            for dst, waits in graph.waits.items()
+        },
+        marker_block={stay[number]: block for number, block in graph.marker_block.items()},
+    )
+
+
+def _planned(
+    session: Session, request: Request, stream: int, graph: Graph, offsets: Mapping[int, int], rules: PlanRules
+) -> PlannedRequest:
+    number = request.request
+    waits = () if rules.open_loop else graph.waits.get(number, ())
+    return PlannedRequest(
+        request=number,
+        agent=request.agent,
+        stream=stream,
+        model=session.models[request.model] if 0 <= request.model < len(session.models) else None,
+        input_tokens=request.input_tokens,
+        output_tokens=_output_tokens(request),
+        waits=tuple(_effective(wait, rules) for wait in waits),
+        offset_us=round(offsets[number] / rules.speedup),
+        recorded_start_us=request.t_start_us,
+        recorded_end_us=request.t_end_us,
+        marker_block=graph.marker_block.get(number, 0),
+    )
+
+
 def _output_tokens(request: Request) -> int:
     return max(1, request.output_tokens or 1)
 
@@ -118,8 +183,9 @@ def _drop_reason(request: Request, rules: PlanRules) -> DropReason | None:
 
 
 def _effective(wait: Wait, rules: PlanRules) -> Wait:
-    delay = min(max(0, wait.delay_us), rules.idle_cap_us)
-    return Wait(wait.src, round(delay / rules.speedup), wait.anchor)
+    delay = max(0, wait.delay_us)
+    capped = delay if rules.idle_cap_us is None else min(delay, rules.idle_cap_us)
+    return Wait(wait.src, round(capped / rules.speedup), wait.anchor)
 
 
 def _waits(edges: Iterable[Edge]) -> dict[int, tuple[Wait, ...]]:
@@ -133,7 +199,7 @@ def _waits(edges: Iterable[Edge]) -> dict[int, tuple[Wait, ...]]:
     }
 
 
-def _capped_offsets(requests: Sequence[Request], cap_us: int) -> dict[int, int]:
+def _offsets(requests: Sequence[Request], cap_us: int | None) -> dict[int, int]:
     """Start of every request on a timeline on which the session is never idle for longer than the cap."""
     offsets: dict[int, int] = {}
     busy_until: int | None = None
@@ -141,7 +207,14 @@ def _capped_offsets(requests: Sequence[Request], cap_us: int) -> dict[int, int]:
     for request in sorted(requests, key=lambda r: r.t_start_us):
         if busy_until is None:
             busy_until = cut = request.t_start_us
-        cut += max(0, request.t_start_us - busy_until - cap_us)
+        if cap_us is not None:
+            cut += max(0, request.t_start_us - busy_until - cap_us)
         offsets[request.request] = request.t_start_us - cut
         busy_until = max(busy_until, request.t_end_us or request.t_start_us)
     return offsets
+
+
+def _clock_us(session: Session, speedup: float) -> int | None:
+    """Formats whose sessions are cut out of one file state when each began (`corpus.formats.conversations`)."""
+    stated = json.loads(session.source).get("t0_us") if session.source else None
+    return round(stated / speedup) if isinstance(stated, int | float) else None

@@ -19,12 +19,13 @@ from corpus.run import SentRequest, refuse_existing_run, write_run
 from corpus.session import Session
 from corpus.tokenizer import load_tokenizer
 from replay.bodies import Bodies
+from replay.commands import ScheduleRules, Send
 from replay.content import Alphabet, alphabet_of, build_pool
 from replay.driver import Driver
 from replay.endpoints import ENDPOINTS, chat_body, completion_body
 from replay.plan import PlanRules, SessionPlan, count_dropped, plan_session
 from replay.prediction import with_predictions
-from replay.schedule import Scheduler, ScheduleRules, Send
+from replay.schedule import Scheduler
 from replay.settings import Progress, ReplaySettings, check_settings, describe
 from replay.summary import RunFacts, summarise
 from replay.transport import Clock, Outcome, Transport

@@ -1,265 +1,292 @@
 """What is sent when: lanes, warm-up stages and profiling, in virtual time; the only owner of timers and dependencies.
 
-Events come in (`Tick`, `Started`, `Ended`), commands go out (`Send`s, then one `WaitUntil` or `Done`); no clock, no
-socket. A lane is one live session play; play number p is session p modulo their count, so contents do not depend on
-timing.
+Events come in (`replay.commands`), commands go out (`Send`s, then one `WaitUntil` or `Done`); no clock, no socket.
 
-| warm-up | stage   | what is sent                                                | ends when            |
-|---------|---------|-------------------------------------------------------------|----------------------|
-| steady  | prime   | last request before the start point of every active stream  | all ended            |
-| steady  | advance | ten further requests a lane, edges kept, no delays          | all ended            |
-| steady  | profile | everything, delays kept; an ended play is followed by another | duration is over   |
-| none    | profile | every session once from its beginning                       | all ended, or duration |
+| stage   | what is sent                                                    | ends when                          |
+|---------|-----------------------------------------------------------------|------------------------------------|
+| prime   | last request before the start point of every stream alive there | all ended                          |
+| advance | ten further requests a lane, edges kept, no delays              | all ended                          |
+| profile | everything, delays kept; a complete play is followed by another | duration, requests, or all ended   |
+| drain   | nothing                                                         | all ended, or the grace time       |
 
-Warm-up requests ask for one output token. A stream is active at the point when it has a request before it and another
-one after it, or one in flight there.
+Warm-up is prime and advance; its requests ask for one output token. A run without warm-up begins with profile. What
+the harness does otherwise is in `replay.method`.
 """
 
 from __future__ import annotations
 
-import hashlib
-import heapq
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from typing import Final, Literal
 
 from corpus.run import Phase
-from replay.plan import PlannedRequest, SessionPlan, Wait
+from replay.commands import (
+    Command,
+    Done,
+    Ended,
+    Event,
+    ScheduleRules,
+    Send,
+    Started,
+    WaitUntil,
+)
+from replay.due import DueQueue
+from replay.lanes import AHEAD_US, Lanes
+from replay.method import METHODS
+from replay.plan import SessionPlan
 from replay.play import Play
+from replay.tolerance import Tolerance
 
-Stage = Literal["prime", "advance", "profile", "done"]
-Warmup = Literal["steady", "none"]
+Stage = Literal["prime", "advance", "profile", "drain", "done"]
 
-# Published methodology: start between 25 % and 75 % of the session, then ten more requests a lane.
-_START_FROM: Final = 0.25
-_START_TO: Final = 0.75
-_ADVANCE_REQUESTS: Final = 10
-
-
-@dataclass(frozen=True, slots=True)
-class ScheduleRules:
-    lanes: int
-    warmup: Warmup
-    duration_us: int
-    seed: int
-
-
-@dataclass(frozen=True, slots=True)
-class Tick:
-    at_us: int
-
-
-@dataclass(frozen=True, slots=True)
-class Started:
-    play: int
-    request: int
-    at_us: int
-
-
-@dataclass(frozen=True, slots=True)
-class Ended:
-    """Finished or failed: successors are set free either way."""
-
-    play: int
-    request: int
-    at_us: int
-
-
-@dataclass(frozen=True, slots=True)
-class Send:
-    lane: int
-    play: int
-    plan: SessionPlan
-    request: PlannedRequest
-    phase: Phase
-    output_tokens: int
-    waits: tuple[Wait, ...]
-    release_us: int
-    root_offset_us: int | None
-    due_us: int
-
-
-@dataclass(frozen=True, slots=True)
-class WaitUntil:
-    """Nothing to do before `at_us` unless a request starts or ends; None: only such an event can help."""
-
-    at_us: int | None
-
-
-@dataclass(frozen=True, slots=True)
-class Done:
-    pass
-
-
-Event = Tick | Started | Ended
-Command = Send | WaitUntil | Done
-
-
-def start_point_us(plan: SessionPlan, lane: int, seed: int) -> int:
-    """A recorded moment between 25 % and 75 % of the way from the first to the last request start."""
-    digest = hashlib.blake2b(f"{seed}:{plan.session}:{lane}".encode(), digest_size=7).digest()
-    share = _START_FROM + (_START_TO - _START_FROM) * int.from_bytes(digest) / 2**56
-    starts = [r.recorded_start_us for r in plan.requests]
-    return min(starts) + round((max(starts) - min(starts)) * share)
-
-
-def split_at(plan: SessionPlan, point_us: int) -> tuple[list[int], frozenset[int]]:
-    """(primers, requests before the point that are not sent at all)."""
-    last: dict[int, PlannedRequest] = {}
-    goes_on: set[int] = set()
-    before: set[int] = set()
-    for request in plan.requests:  # by start
-        if request.recorded_start_us < point_us:
-            last[request.stream] = request
-            before.add(request.request)
-        else:
-            goes_on.add(request.stream)
-    active = [r.request for stream, r in last.items() if stream in goes_on or (r.recorded_end_us or 0) > point_us]
-    return sorted(active), frozenset(before.difference(active))
+ADVANCE_REQUESTS: Final = 10  # a lane, by the published method
 
 
 class Scheduler:
     """`handle` every event in the order of time; sessions without a request must have been left out of `plans`."""
 
     def __init__(self, plans: Sequence[SessionPlan], rules: ScheduleRules) -> None:
-        self._plans = plans
         self._rules = rules
-        self._lanes: list[Play | None] = [None] * rules.lanes
-        self._live: dict[int, Play] = {}
-        self._next_play = 0
-        self._ready: list[tuple[int, int, int]] = []  # heap of (due, play, request)
-        self._quota = [0] * rules.lanes
+        self._method = METHODS[rules.method]
+        self._lanes = Lanes(plans, rules)
+        self._queue = DueQueue()
+        self._tolerance = Tolerance(rules.failure_share)
+        self._quota = dict.fromkeys(range(rules.lanes), ADVANCE_REQUESTS)
+        self._primer_offsets: dict[tuple[int, int], int] = {}
         self._in_flight = 0
+        self._profiled = 0
+        self._idle_since_us = 0  # of the whole system, while nothing is in flight
+        self._over: Done | None = None
+        self._drain_until_us: int | None = None
         self.stage: Stage | None = None
         self.profile_start_us: int | None = None
         self.completed_plays: set[int] = set()
+        self.given_up = 0  # requests that are never sent because their stream ran over the server's context
+
+    @property
+    def _live(self) -> dict[int, Play]:
+        return self._lanes.live
+
+    @property
+    def _phase(self) -> Phase:
+        return "warmup" if self.profile_start_us is None else "profile"
 
     def handle(self, event: Event) -> list[Command]:
+        now = event.at_us
         if self.stage is None:
-            self._begin(event.at_us)
+            self._begin(now)
         if isinstance(event, Started):
-            self._free(self._live[event.play], self._live[event.play].start(event.request, event.at_us))
+            play = self._live[event.play]
+            self._free(play, play.start(event.request, now))
         elif isinstance(event, Ended):
             self._end(event)
-        sends = self._due_sends(event.at_us)
-        while not self._in_flight and not self._ready and self.stage in ("prime", "advance"):
-            self._next_stage(event.at_us)
-            sends += self._due_sends(event.at_us)
-        return [*sends, self._outlook(event.at_us)]
+        sends = self._sends(now)
+        while not self._in_flight and not self._queue and self.stage in ("prime", "advance") and not self._over:
+            self._next_stage(now)
+            sends += self._sends(now)
+        return [*sends, self._outlook(now)]
 
     def is_live(self, play: int) -> bool:
         return play in self._live
 
     def upcoming(self, now_us: int, horizon_us: int) -> list[tuple[int, int, int]]:
         """(play, session, request) of what may be due within the horizon, as far as it can be known, soonest first."""
-        near = sorted(entry for entry in self._ready if entry[0] <= now_us + horizon_us)
-        keys = [(play, self._live[play].plan.session, request) for _, play, request in near]
-        return keys + [
-            (play.number, play.plan.session, request) for play in self._live.values() for request in play.next_up()
-        ]
+        near = [(play, request) for _, play, request in self._queue.until(now_us + horizon_us)]
+        near += [(play.number, request) for play in self._live.values() for request in play.next_up()]
+        return [(play, self._live[play].plan.session, n) for play, n in near if n in self._live[play].unsent]
 
     def _begin(self, now_us: int) -> None:
-        self.stage = "prime" if self._rules.warmup == "steady" else "profile"
-        if self.stage == "profile":
-            self.profile_start_us = now_us
-        for lane in range(self._rules.lanes):
-            self._take_session(lane, now_us)
+        if self._rules.arrivals_us is not None:
+            self._begin_profile(now_us)
+            return
+        if self._rules.warmup == "none":
+            self._begin_profile(now_us)
+            for lane in range(self._rules.lanes):
+                self._take_session(lane, now_us)
+            return
+        self.stage = "prime"
+        taken = [self._lanes.take_midway(lane, now_us) for lane in range(self._rules.lanes)]
+        longest = max((lead for _, leads in taken for lead in leads.values()), default=0)
+        for play, leads in taken:
+            for request, lead in leads.items():
+                self._primer_offsets[play.number, request] = longest - lead
+                self._queue.push(now_us + longest - lead, play.number, request)
 
     def _take_session(self, lane: int, now_us: int) -> None:
-        if self._rules.warmup == "none" and self._next_play >= len(self._plans):
-            self._lanes[lane] = None
-            return
-        plan = self._plans[self._next_play % len(self._plans)]
-        primers: list[int] = []
-        skipped: frozenset[int] = frozenset()
-        if self.stage == "prime":
-            primers, skipped = split_at(plan, start_point_us(plan, lane, self._rules.seed))
-        play = Play(self._next_play, lane, plan, now_us, skipped)
-        self._next_play += 1
-        self._lanes[lane] = self._live[play.number] = play
-        if self.stage == "prime":
-            self._ready += [(now_us, play.number, request) for request in primers]
-            heapq.heapify(self._ready)
-        else:
+        play = self._lanes.take(lane, now_us)
+        if play is not None:
+            play.release(now_us, delays=self.stage != "advance")
             self._free(play, play.free())
 
     def _free(self, play: Play, requests: Iterable[int]) -> None:
         if self.stage == "prime":
             return  # what follows a primer waits for the next stage
-        delays = self.stage == "profile"
         for request in requests:
-            heapq.heappush(self._ready, (play.due_us(request, delays=delays), play.number, request))
+            self._queue.push(play.due_us(request), play.number, request)
 
     def _end(self, event: Ended) -> None:
-        play = self._live[event.play]
+        play, now = self._live[event.play], event.at_us
         self._in_flight -= 1
-        self._free(play, play.end(event.request, event.at_us))
+        self._tolerance.count(self._phase, event.error)
+        freed = play.end(event.request, now)
+        if event.error == "context_overflow" and self._method.overflow_ends_stream:
+            before = len(play.unsent)
+            freed += play.give_up(event.request, now)
+            self.given_up += before - len(play.unsent)
+            self._queue.keep(lambda number, request: number != play.number or request in play.unsent)
+        self._free(play, (request for request in freed if request in play.unsent))
+        if not self._in_flight:
+            self._idle_since_us = now
         if play.complete and self.stage != "prime":
-            self._finish(play, event.at_us)
+            self._finish(play, now)
+        elif play.idle:
+            self._cap_tree(play, now)
 
     def _finish(self, play: Play, now_us: int) -> None:
-        del self._live[play.number]
-        if self.stage == "profile":
+        self._lanes.drop(play)
+        if self.stage in ("profile", "drain"):
             self.completed_plays.add(play.number)
-        self._take_session(play.lane, now_us)
+        if self.stage != "drain" and self._rules.arrivals_us is None:
+            self._take_session(play.lane, now_us)
 
     def _next_stage(self, now_us: int) -> None:
-        self.stage = "advance" if self.stage == "prime" else "profile"
-        if self.stage == "profile":
-            self.profile_start_us = now_us
+        if self.stage == "prime":
+            self.stage = "advance"
+            self._release(now_us)
         else:
-            self._quota = [_ADVANCE_REQUESTS] * self._rules.lanes
-        for play in list(self._live.values()):
-            play.release(now_us)
+            self._begin_profile(now_us)
+
+    def _begin_profile(self, now_us: int) -> None:
+        self.stage = "profile"
+        self.profile_start_us = self._idle_since_us = now_us
+        self._release(now_us)
+
+    def _release(self, now_us: int) -> None:
+        """All plays go on with the rules of the stage that begins; those that are complete make room."""
+        plays = list(self._live.values())
+        fronts: dict[int, dict[int, int]] = {}
+        if self.stage == "profile" and self._method.keeps_distance:
+            fronts = {play.number: play.fronts() for play in plays}
+        nearest = min((offset for found in fronts.values() for offset in found.values()), default=0)
+        for play in plays:
             if play.complete:
                 self._finish(play, now_us)
-            else:
-                self._free(play, play.free())
+                continue
+            mine = {request: offset - nearest for request, offset in fronts.get(play.number, {}).items()}
+            play.release(now_us, delays=self.stage == "profile", fronts=mine)
+            self._free(play, play.free())
+            self._cap_tree(play, now_us)
 
-    def _due_sends(self, now_us: int) -> list[Command]:
+    def _cap_tree(self, play: Play, now_us: int) -> None:
+        """A tree with nothing in flight has its timers moved up so far that the next one ends the cap."""
+        if self.stage != "profile" or not self._method.caps_trees or self._rules.idle_cap_us is None:
+            return
+        first = self._queue.first_of(play.number)
+        cap_us = round(self._rules.idle_cap_us / self._rules.speedup)
+        if first is not None and first > now_us + cap_us:
+            play.hasten(first - now_us - cap_us)
+            self._queue.move(play.number, lambda _play, request: play.due_us(request))
+
+    def _cap_system(self) -> None:
+        """With nothing in flight at all, every timer moves up so far that the next one ends the cap."""
+        cap_us, next_us = self._method.system_idle_cap_us, self._queue.next_us
+        if cap_us is None or self.stage != "profile" or self._in_flight or next_us is None:
+            return
+        excess = next_us - self._idle_since_us - round(cap_us / self._rules.speedup)
+        if excess > 0:
+            for play in self._live.values():
+                play.hasten(excess)
+            self._queue.move(None, lambda play, request: self._live[play].due_us(request))
+
+    def _sends(self, now_us: int) -> list[Command]:
+        self._check_end(now_us)
         sends: list[Command] = []
-        if self._is_over(now_us):
+        if self._over or self.stage == "drain":
             return sends
-        while self._ready and self._ready[0][0] <= now_us:
-            due_us, number, request = heapq.heappop(self._ready)
+        self._arrive(now_us)
+        self._cap_system()
+        while entry := self._queue.pop(now_us):
+            due_us, number, request = entry
             play = self._live[number]
-            if self.stage == "advance":
-                if not self._quota[play.lane]:
-                    continue  # stays unsent: profiling finds it free
-                self._quota[play.lane] -= 1
+            if not self._admit(play):
+                continue
             sends.append(self._send(play, request, due_us))
+            if self._is_enough():
+                break
         return sends
 
+    def _admit(self, play: Play) -> bool:
+        if self.stage != "advance":
+            return True
+        if not self._quota[play.lane]:
+            return False  # stays unsent: profiling finds it free
+        self._quota[play.lane] -= 1
+        return True
+
+    def _arrive(self, now_us: int) -> None:
+        start = self.profile_start_us
+        while start is not None and (at_us := self._lanes.next_arrival_us) is not None:
+            if start + at_us > now_us + AHEAD_US:
+                return
+            play = self._lanes.arrive(start)
+            self._free(play, play.free())
+
     def _send(self, play: Play, request: int, due_us: int) -> Send:
-        delays = self.stage == "profile"
         prime = self.stage == "prime"
-        waits = () if prime else play.waits(request, delays=delays)
-        offset = 0 if prime else play.root_offset_us(request, delays=delays)
+        waits = () if prime else play.waits(request)
+        offset = self._primer_offsets.pop((play.number, request)) if prime else play.root_offset_us(request)
         planned = play.take(request)
         self._in_flight += 1
+        profile = self.stage == "profile"
+        self._profiled += profile
         return Send(
             lane=play.lane,
             play=play.number,
             plan=play.plan,
             request=planned,
-            phase="profile" if delays else "warmup",
-            output_tokens=planned.output_tokens if delays else 1,
+            phase=self._phase,
+            output_tokens=planned.output_tokens if profile else 1,
             waits=waits,
             release_us=play.release_us,
             root_offset_us=offset,
             due_us=due_us,
         )
 
-    def _is_over(self, now_us: int) -> bool:
-        return self.profile_start_us is not None and now_us >= self.profile_start_us + self._rules.duration_us
+    def _check_end(self, now_us: int) -> None:
+        if self._over:
+            return
+        if (verdict := self._tolerance.verdict(self._phase)) is not None:
+            self._over = Done("failures", verdict)
+        elif self.stage == "profile" and now_us >= (end_us := self._end_us()):
+            self.stage, self._over = "drain", Done("duration")
+            self._drain_until_us = end_us + self._rules.grace_us
+
+    def _is_enough(self) -> bool:
+        if self._rules.requests is None or self._profiled < self._rules.requests:
+            return False
+        self.stage, self._over = "drain", Done("requests")
+        return True
+
+    def _end_us(self) -> int:
+        return (self.profile_start_us or 0) + self._rules.duration_us
 
     def _outlook(self, now_us: int) -> WaitUntil | Done:
-        if self._is_over(now_us) or not self._live:
-            self.stage = "done"
-            return Done()
-        if not self._ready and not self._in_flight:
-            raise RuntimeError("requests are left that nothing will ever set free")
-        moments = [self._ready[0][0]] if self._ready else []
+        drained = not self._in_flight or (self._drain_until_us is not None and now_us >= self._drain_until_us)
+        if self._over and (self.stage != "drain" or drained):
+            return self._done(self._over)
+        if self.stage == "drain":
+            return WaitUntil(self._drain_until_us)
+        arrival = self._lanes.next_arrival_us
+        if not self._live and arrival is None:
+            return self._done(Done("completed"))
+        if not self._queue and not self._in_flight and arrival is None:
+            left = sum(len(play.unsent) for play in self._live.values())
+            return self._done(Done("stuck", f"{left} requests are left that nothing will ever set free"))
+        moments = [] if self._queue.next_us is None else [self._queue.next_us]
         if self.profile_start_us is not None:
-            moments.append(self.profile_start_us + self._rules.duration_us)
+            moments.append(self._end_us())
+            moments += [] if arrival is None else [max(now_us, self.profile_start_us + arrival - AHEAD_US)]
         return WaitUntil(min(moments, default=None))
+
+    def _done(self, done: Done) -> Done:
+        self.stage, self._over = "done", done
+        return done

@@ -11,9 +11,9 @@ from urllib.parse import urlsplit, urlunsplit
 
 from corpus.errors import InputError
 from corpus.run import Phase
+from replay.commands import Warmup
 from replay.endpoints import EndpointName
 from replay.engines import check_extra_body
-from replay.schedule import Warmup
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import heapq
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, fields
-from itertools import count
 from typing import Any
 
 import numpy as np
@@ -14,8 +12,10 @@ from numpy.typing import NDArray
 from corpus.blocks import encode_blocks, encode_segments
 from corpus.run import SentRequest
 from corpus.session import Agent, Edge, Request, Role, Session
+from replay.commands import Done, ScheduleRules, Send
 from replay.plan import PlanRules, SessionPlan
-from replay.schedule import Done, Ended, Event, Scheduler, ScheduleRules, Send, Started, Tick, WaitUntil
+from replay.rehearse import Answer, Finished, Rehearsed, rehearse
+from replay.schedule import Scheduler
 
 
 @dataclass(frozen=True)
@@ -101,46 +101,38 @@ class Simulation:
     rows: list[SentRequest]
     scheduler: Scheduler
     done_at_us: int
+    done: Done
 
 
 def simulate(
     plans: Sequence[SessionPlan],
     rules: ScheduleRules,
-    took_us: Callable[[Send], int] = lambda _send: 1_000,
+    took_us: Callable[[Send], int | Answer] = lambda _send: 1_000,
     sending_us: Callable[[Send], int] = lambda _send: 0,
 ) -> Simulation:
     """Run the scheduler in virtual time against a server that answers after `took_us`; late timers do not occur."""
     scheduler = Scheduler(plans, rules)
-    order = count()
-    events: list[tuple[int, int, Event]] = [(0, next(order), Tick(0))]
-    sent: dict[tuple[int, int], tuple[Send, int]] = {}
+    seen: set[tuple[int, int]] = set()
+
+    def answer(send: Send) -> Answer:
+        key = (send.play, send.request.request)
+        assert key not in seen, "sent twice"
+        seen.add(key)
+        found = took_us(send)
+        return found if isinstance(found, Answer) else Answer(found)
+
     rows: list[SentRequest] = []
-    while True:
-        now, _, event = heapq.heappop(events)
-        if isinstance(event, Ended):
-            send, started = sent[event.play, event.request]
-            rows.append(_row(send, started, now))
-        for command in scheduler.handle(event):
-            match command:
-                case Send():
-                    key = (command.play, command.request.request)
-                    assert key not in sent, "sent twice"
-                    assert command.due_us <= now, "sent before it was due"
-                    started = now + sending_us(command)
-                    sent[key] = (command, started)
-                    heapq.heappush(events, (started, next(order), Started(*key, started)))
-                    ended = started + took_us(command)
-                    heapq.heappush(events, (ended, next(order), Ended(*key, ended)))
-                case WaitUntil(at_us):
-                    if at_us is not None:
-                        heapq.heappush(events, (max(at_us, now), next(order), Tick(max(at_us, now))))
-                case Done():
-                    ended_keys = {(row.play, row.request) for row in rows}
-                    rows += [_row(*entry, None) for key, entry in sent.items() if key not in ended_keys]
-                    return Simulation(sorted(rows, key=lambda row: row.sent_us or 0), scheduler, now)
+    for one in rehearse(scheduler, answer, sending_us):
+        if isinstance(one, Finished):
+            assert len(rows) == len(seen), "forgotten"
+            return Simulation(sorted(rows, key=lambda row: row.sent_us or 0), scheduler, one.at_us, one.done)
+        assert one.send.due_us <= one.started_us, "sent before it was due"
+        rows.append(_row(one))
+    raise AssertionError("never finished")
 
 
-def _row(send: Send, started: int, ended: int | None) -> SentRequest:
+def _row(one: Rehearsed) -> SentRequest:
+    send, started, ended = one.send, one.started_us, one.ended_us
     return row_of(
         lane=send.lane,
         play=send.play,
@@ -160,7 +152,8 @@ def _row(send: Send, started: int, ended: int | None) -> SentRequest:
         first_token_us=ended,
         last_token_us=ended,
         end_us=ended,
-        error=None if ended is not None else "cut",
+        status=None if one.error else 200,
+        error=one.error if ended is not None else "cut",
         recorded_start_us=send.request.recorded_start_us,
         recorded_end_us=send.request.recorded_end_us,
     )

@@ -10,10 +10,10 @@ import pytest
 from corpus.session import Session
 from replay import bodies as bodies_module
 from replay.bodies import Bodies
+from replay.commands import Send
 from replay.content import alphabet_of, build_pool
 from replay.endpoints import ENDPOINTS, EndpointName
 from replay.plan import plan_session
-from replay.schedule import Send
 from replay.settings import ReplaySettings
 from tests.replay.rehearsal import PLAIN_RULES, Asked, WordTokenizer, edge, session_of
 

@@ -6,11 +6,12 @@ from pathlib import Path
 
 from corpus.session import Session
 from replay.bodies import Bodies
+from replay.commands import ScheduleRules
 from replay.content import alphabet_of, build_pool
 from replay.driver import Driver
 from replay.endpoints import ENDPOINTS
 from replay.plan import PlanRules, plan_session
-from replay.schedule import Scheduler, ScheduleRules
+from replay.schedule import Scheduler
 from replay.settings import ReplaySettings
 from replay.transport import Clock, Transport
 from tests.replay.loopback import Server, hang, refusal, serving

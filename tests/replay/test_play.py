@@ -36,22 +36,24 @@ def test_due_is_the_latest_of_all_measured_ends_plus_delays() -> None:
     for request, ended in ((0, 1_000), (1, 5_000_000), (2, 9_000_000)):
         play.take(request)
         play.end(request, ended)
-    assert play.due_us(3, delays=True) == 11_000_000
-    assert play.due_us(3, delays=False) == 9_000_000
+    assert play.due_us(3) == 11_000_000
+    play.release(0, delays=False)
+    assert play.due_us(3) == 9_000_000
 
 
 def test_skipped_request_is_waited_for_by_nobody() -> None:
     play = a_play(frozenset({0, 1}))
     assert play.free() == [2]
-    assert [wait.src for wait in play.waits(3, delays=True)] == [2]
+    assert [wait.src for wait in play.waits(3)] == [2]
 
 
 def test_release_keeps_the_distance_of_roots_from_the_earliest_left() -> None:
     plan = plan_session(session_of([Asked(0, 1, (1,)), Asked(20, 21, (2,)), Asked(25, 26, (3,))]), PLAIN_RULES)
     play = Play(0, 0, plan, 0, frozenset({0}))
     play.release(7_000_000)
-    assert (play.due_us(1, delays=True), play.due_us(2, delays=True)) == (7_000_000, 12_000_000)
-    assert play.due_us(2, delays=False) == 7_000_000
+    assert (play.due_us(1), play.due_us(2)) == (7_000_000, 12_000_000)
+    play.release(7_000_000, delays=False)
+    assert play.due_us(2) == 7_000_000
 
 
 def test_request_that_failed_before_it_was_sent_counts_as_started_and_ended() -> None:
@@ -61,7 +63,7 @@ def test_request_that_failed_before_it_was_sent_counts_as_started_and_ended() ->
     play = Play(0, 0, plan, 0, frozenset())
     play.take(0)
     assert play.end(0, 50) == [1]
-    assert play.due_us(1, delays=True) == 2_000_050
+    assert play.due_us(1) == 2_000_050
 
 
 def test_next_up_are_successors_of_what_is_in_flight_whose_other_predecessors_were_sent() -> None:
@@ -90,4 +92,4 @@ def test_play_is_complete_when_all_ended() -> None:
 
 def test_due_of_a_request_that_is_not_free_is_no_answer() -> None:
     with pytest.raises(KeyError):
-        a_play().due_us(3, delays=True)
+        a_play().due_us(3)
