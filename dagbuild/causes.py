@@ -1,7 +1,7 @@
 """What the time between two steps of a stream was spent on: one table, the first cause that fits.
 
     cause    the step waited for ...
-    retry    the client to repeat a failed attempt
+    retry    the client to ask the same again after nothing came; where attempts are folded, for most of the gap
     agent    a child's report: its notification or message is in the prompt, or the result of the call that started it;
              or, in a child, its parent's next task
     tool     the result of a tool call of the step before; the acknowledgement of a launch is one
@@ -41,7 +41,8 @@ class _Gap:
 
 
 _RULES: Final[tuple[tuple[Cause, Callable[[_Gap], bool]], ...]] = (
-    ("retry", lambda gap: gap.edge.kind == "retry"),
+    ("retry", lambda gap: gap.edge.kind == "retry" or _asks_again(gap.before, gap.after)),
+    ("retry", lambda gap: 2 * retried_us(gap.edge, gap.after) > gap.edge.delay_us),
     ("harness", lambda gap: gap.after.purpose not in STEPS and gap.before.purpose not in STEPS),
     ("agent", lambda gap: gap.told or any(_blocked(call) for call in gap.calls)),
     ("tool", lambda gap: bool(gap.calls) or "tool_result" in gap.after.input_kinds or "tool_result" in gap.new),
@@ -66,6 +67,18 @@ def gap_causes(session: Session) -> list[Cause | None]:
         is_gap = edge.kind in ("sequence", "retry")
         causes.append(next((cause for cause, fits in _RULES if fits(gap)), None) if is_gap else None)
     return causes
+
+
+def retried_us(edge: Edge, after: Request) -> int:
+    """How much of a step's gap went by since the first attempt at `after`; attempts kept as steps have gaps too."""
+    leads = [attempt.lead_us for attempt in after.attempts if attempt.repeated]
+    return min(edge.delay_us, max(leads, default=0)) if edge.kind == "sequence" else 0
+
+
+def _asks_again(before: Request, after: Request) -> bool:
+    """The very prompt of a step that was not answered, which the recorder did not take for a repetition."""
+    adds = after.segments is None or after.segments.roles or after.blocks.run_len
+    return not (adds or before.output_tokens or before.stop) and after.input_tokens == before.input_tokens
 
 
 def _blocked(call: ToolCall) -> bool:

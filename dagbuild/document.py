@@ -5,11 +5,12 @@ Times in microseconds, null: unknown. The edges are the session's own; streams a
 
 from __future__ import annotations
 
+from dataclasses import asdict
 from typing import Any
 
 from corpus.graph import critical_path, task_time_us
 from corpus.session import Edge, Request, Session
-from dagbuild.causes import Cause, gap_causes
+from dagbuild.causes import Cause, gap_causes, retried_us
 from dagbuild.streams import Stream, split_streams
 
 
@@ -25,7 +26,7 @@ def graph_document(session: Session) -> dict[str, Any]:
             {"stream": n, "agent": s.agent, "kind": s.kind, "fork_of": s.fork_of} for n, s in enumerate(streams)
         ],
         "requests": [_request(request, stream_of.get(request.request)) for request in session.requests],
-        "edges": [_edge(edge, cause) for edge, cause in zip(session.edges, gap_causes(session), strict=True)],
+        "edges": [_edge(session, edge, cause) for edge, cause in zip(session.edges, gap_causes(session), strict=True)],
         "task_time_us": task_time_us(session.requests),
         "critical_path": {"requests": list(longest.requests), "duration_us": longest.duration_us},
     }
@@ -46,10 +47,12 @@ def _request(request: Request, stream: int | None) -> dict[str, Any]:
         "purpose": request.purpose,
         "t_start_us": request.t_start_us,
         "t_end_us": request.t_end_us,
+        "end": request.end,
+        "attempts": [asdict(attempt) for attempt in request.attempts],
     }
 
 
-def _edge(edge: Edge, cause: Cause | None) -> dict[str, Any]:
+def _edge(session: Session, edge: Edge, cause: Cause | None) -> dict[str, Any]:
     return {
         "src": edge.src,
         "dst": edge.dst,
@@ -58,4 +61,5 @@ def _edge(edge: Edge, cause: Cause | None) -> dict[str, Any]:
         "anchor": edge.anchor,
         "evidence": edge.evidence,
         "cause": cause,
+        "retried_us": retried_us(edge, session.requests[edge.dst]),
     }

@@ -6,7 +6,7 @@ it is meant for 100 columns and more.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Final
 
 from rich.console import Group, RenderableType
@@ -43,21 +43,23 @@ def render_sessions(sessions: Iterable[Session]) -> RenderableType:
     return table
 
 
-def render_session(session: Session) -> RenderableType:
-    """The session as a tree; each request has a row while there are few enough."""
+def render_session(session: Session, causes: Sequence[str | None] = ()) -> RenderableType:
+    """The session as a tree; each request has a row while there are few enough. `causes`: of each edge's gap."""
     axis = shorten_idle([(r.t_start_us, r.t_end_us) for r in session.requests])
     table = Table(box=None, padding=(0, 1, 0, 0), pad_edge=False)
     table.add_column("agent", no_wrap=True)
-    for name in ("req", "start", "time", "prompt", "answer"):
+    for name in ("req", "after", "start", "time", "prompt", "answer"):
         table.add_column(name, justify="right", no_wrap=True)
     table.add_column(_ruler(axis), no_wrap=True)
     detailed = len(session.requests) <= _MAX_ROWS
+    waited = {edge.dst: cause for edge, cause in zip(session.edges, causes, strict=False) if cause}
     for depth, number in agent_tree([agent.parent for agent in session.agents]):
         agent = session.agents[number]
         requests = [r for r in session.requests if r.agent == agent.agent]
         table.add_row(*_agent_row(agent, depth, requests), _bar(axis, requests, agent))
         for request in requests if detailed else ():
-            table.add_row(*_request_row(request, depth), _bar(axis, [request], agent), style="dim")
+            words = _request_row(request, depth, waited.get(request.request, ""))
+            table.add_row(*words, _bar(axis, [request], agent), style="dim")
     return Group(_title(session), Text(), table, Text(), _legend(session, axis, detailed=detailed))
 
 
@@ -76,6 +78,8 @@ def _legend(session: Session, axis: TimeAxis, *, detailed: bool) -> Text:
         words.append(f"┊ idle stretches shortened: {len(axis.cuts)}, {seconds(axis.hidden_us / 1e6)} in all")
     if any(r.t_end_us is None for r in session.requests):
         words.append("requests of unknown length are drawn one column wide")
+    if tries := sum(len(r.attempts) for r in session.requests):
+        words.append(f"{tries} more attempts came to nothing; `agentreel graph --json` lists each with its request")
     if not detailed:
         words.append(f"more than {_MAX_ROWS} requests: agents only; `agentreel report` shows each")
     return Text("\n".join(words), style="dim")
@@ -85,10 +89,11 @@ def _agent_row(agent: Agent, depth: int, requests: list[Request]) -> list[str | 
     name = "main" if agent.agent == 0 else f"{agent.kind} {agent.agent}"
     label = Text("  " * (depth - 1) + ("└ " if depth else "") + name, style="bold")
     if not requests:
-        return [label, "0", "", "", "", ""]
+        return [label, "0", "", "", "", "", ""]
     return [
         label,
         count(len(requests)),
+        "",
         seconds(requests[0].t_start_us / 1e6),
         seconds(task_time_us(requests) / 1e6),
         count(max(r.input_tokens for r in requests)),
@@ -96,11 +101,12 @@ def _agent_row(agent: Agent, depth: int, requests: list[Request]) -> list[str | 
     ]
 
 
-def _request_row(request: Request, depth: int) -> list[str | Text]:
+def _request_row(request: Request, depth: int, after: str) -> list[str | Text]:
     length = None if request.t_end_us is None else (request.t_end_us - request.t_start_us) / 1e6
     return [
         Text("  " * (depth + 1) + request.purpose),
         str(request.request),
+        after,
         seconds(request.t_start_us / 1e6),
         seconds(length),
         count(request.input_tokens),

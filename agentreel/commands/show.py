@@ -4,6 +4,7 @@ import click
 
 from agentreel.console import table_console
 from agentreel.source import find_session, read_source
+from dagbuild.causes import gap_causes
 from report.show import render_session, render_sessions
 
 
@@ -16,4 +17,5 @@ def show(src: str, session: str | None) -> None:
     if session is None:
         console.print(render_sessions(read_source(src)))
     else:
-        console.print(render_session(find_session(src, session)))
+        found = find_session(src, session)
+        console.print(render_session(found, gap_causes(found)))

@@ -34,14 +34,17 @@ def scenarios(client: str) -> list[str]:
 
 
 @cache
-def sessions(client: str, scenario: str, *, ids: bool = True) -> tuple[Session, ...]:
-    """All sessions of a scenario, unlinked, by first request; asides kept. Without `ids` main asked for everything."""
+def sessions(client: str, scenario: str, *, ids: bool = True, keep_aux: bool = True) -> tuple[Session, ...]:
+    """All sessions of a scenario, unlinked, by first request. Without `ids` main asked for everything.
+
+    `keep_aux`: with asides and failed attempts as requests.
+    """
     exchanges = list(_annotated(_claude(scenario) if client == "claude-code" else _codex(scenario)))
     if not ids:
         exchanges = [_nameless(one) for one in exchanges]
     known = dict.fromkeys(one.request.identity.session_id for one in exchanges)
     made = [
-        anonymize([one for one in exchanges if one.request.identity.session_id == each], keep_aux=True)
+        anonymize([one for one in exchanges if one.request.identity.session_id == each], keep_aux=keep_aux)
         for each in known
     ]
     return tuple(one.session for one in made if one.session is not None)

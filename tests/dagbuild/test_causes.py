@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 
 from corpus.blocks import encode_blocks
-from corpus.session import Delivery, Role, Segments, Session, ToolCall
-from dagbuild.causes import gap_causes
+from corpus.session import Attempt, Delivery, Role, Segments, Session, ToolCall
+from dagbuild.causes import gap_causes, retried_us
 from dagbuild.link import link_session
 
 Make = Callable[..., Session]
@@ -55,6 +55,31 @@ def test_cause_of_a_gap(
 
 def test_a_retry_waits_for_the_client(make_session: Make) -> None:
     assert cause(make_session, retries={1: 0}, before={"stop": "tool_use"}) == "retry"
+
+
+@pytest.mark.parametrize(
+    ("lead_s", "repeated", "expected"), [(0.6, True, "retry"), (0.4, True, "tool"), (0.6, False, "tool")]
+)
+def test_what_most_of_a_gap_went_into_is_its_cause(
+    make_session: Make, lead_s: float, *, repeated: bool, expected: str
+) -> None:
+    tries = (Attempt(round(lead_s * 1e6), 1000, "complete", 529, repeated=repeated),)
+    assert cause(make_session, before={"stop": "tool_use"}, after={"attempts": tries}) == expected
+
+
+def test_attempts_that_began_before_the_gap_took_all_of_it(make_session: Make) -> None:
+    session = link_session(make_session([(0, 0, 1), (0, 2, 3)]))
+    tries = (Attempt(9_000_000, 1000, "complete", 529, repeated=True),)
+    assert retried_us(session.edges[0], replace(session.requests[1], attempts=tries)) == 1_000_000
+
+
+def test_the_same_prompt_after_nothing_came_is_a_retry(make_session: Make) -> None:
+    silent, again = (
+        BASE | {"output_tokens": 0},
+        {"blocks": encode_blocks([[1], [1]])[1], "segments": Segments(1, (), ())},
+    )
+    assert cause(make_session, before=silent, after=again) == "retry"
+    assert cause(make_session, before=BASE, after=again) is None
 
 
 def test_a_call_s_result_is_a_tool_a_child_s_is_an_agent(make_session: Make) -> None:

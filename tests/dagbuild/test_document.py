@@ -24,6 +24,8 @@ def test_document_has_the_contracted_shape(make_session: Callable[..., Session])
         "purpose": "turn",
         "t_start_us": 2_000_000,
         "t_end_us": None,
+        "end": "complete",
+        "attempts": [],
     }
     assert document["edges"][0] == {
         "src": 0,
@@ -33,6 +35,7 @@ def test_document_has_the_contracted_shape(make_session: Callable[..., Session])
         "anchor": "end",
         "evidence": "timing",
         "cause": None,
+        "retried_us": 0,
     }
     assert len(document["edges"]) == len(session.edges) == 3
 

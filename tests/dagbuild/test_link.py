@@ -9,10 +9,11 @@ from hypothesis import strategies as st
 
 from corpus.exchange import Purpose
 from corpus.formats.weka import read_weka
-from corpus.graph import topological_order
+from corpus.graph import streams_of, topological_order
 from corpus.purpose import PARTS
 from corpus.session import Delivery, Edge, Evidence, Session, ToolCall
 from dagbuild.link import link_session, merge_edges
+from dagbuild.streams import split_streams
 
 Make = Callable[..., Session]
 WEKA = Path(__file__).resolve().parents[2].parent / "shared" / "traces" / "weka"
@@ -92,6 +93,22 @@ def _check(session: Session) -> None:
             assert src.t_start_us <= dst.t_start_us < end
             assert edge.delay_us == dst.t_start_us - src.t_start_us
     _check_roots(session)
+    _check_streams(session)
+
+
+def _check_streams(session: Session) -> None:
+    """The edges alone tell the streams: every conversation hangs together and on no other.
+
+    Unless a retry is said to repeat what another one asked.
+    """
+    tried = [(session.requests[r.retry_of], r) for r in session.requests if r.retry_of is not None]
+    if any((one.agent, PARTS[one.purpose]) != (other.agent, PARTS[other.purpose]) for one, other in tried):
+        return
+    found, split = streams_of(len(session.requests), session.edges), split_streams(session)
+    conversations = [*split.by_agent.values(), *(stream.requests for stream in split.beside)]
+    ties = [{found[step.request] for step in steps} for steps in conversations if steps]
+    assert all(len(tie) == 1 for tie in ties)
+    assert len(set.union(set(), *ties)) == len(ties)
 
 
 def _check_roots(session: Session) -> None:

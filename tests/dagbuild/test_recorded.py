@@ -1,7 +1,7 @@
 """Golden graphs of every recorded scenario. What is true in each follows from its script, which says who calls whom.
 
-Requests are numbered by start within their session. Retried attempts are folded by the anonymizer, so a scenario of
-faults is the chain of the requests that succeeded. `|` stands for evidence by which the edge was found.
+Requests are numbered by start within their session, failed attempts among them; a corpus without them is looked at
+where it differs. `|` stands for evidence by which the edge was found.
 """
 
 from __future__ import annotations
@@ -9,8 +9,8 @@ from __future__ import annotations
 import pytest
 
 from corpus.graph import topological_order
-from corpus.session import Session
-from dagbuild.causes import gap_causes
+from corpus.session import Attempt, Session
+from dagbuild.causes import gap_causes, retried_us
 from dagbuild.link import link_session
 from dagbuild.streams import split_streams
 from dagbuild.timing import count_doubts
@@ -19,25 +19,25 @@ from tests.dagbuild import recorded
 pytestmark = recorded.needs_captures
 
 # Main alone: its requests, each after the one before, and what filled the gaps between them.
-T, H, X = "tool", "human", "harness"
+T, H, X, R = "tool", "human", "harness", "retry"
 LINEAR: dict[str, list[list[str]]] = {  # scenario -> causes per session
     "claude-code/base_hello": [[]],
     "claude-code/base_pdf": [[T, T]],  # reads a file, then goes on
     "claude-code/base_tool_loop": [[T, T, T, T]],
     "claude-code/bedrock": [],  # no request was answered
-    "claude-code/fault_400": [],
-    "claude-code/fault_404_nonstreaming_fallback": [[]],
-    "claude-code/fault_429_529_500": [[T]],
-    "claude-code/fault_502_html": [[]],
+    "claude-code/fault_400": [[R, R, H, R, R]],  # the client asks anew with other tools, which looks like a person
+    "claude-code/fault_404_nonstreaming_fallback": [[R]],
+    "claude-code/fault_429_529_500": [[R, R, R, T]],
+    "claude-code/fault_502_html": [[R]],
     "claude-code/fault_max_tokens": [[X]],  # asked to go on by the client
-    "claude-code/fault_no_response": [[]],
+    "claude-code/fault_no_response": [[R]],
     "claude-code/fault_ping_only": [[]],
     "claude-code/fault_refusal": [[X]],
-    "claude-code/fault_sse_error_event": [[]],
-    "claude-code/fault_stall_midstream": [[]],
-    "claude-code/fault_stream_dropped": [[]],
-    "claude-code/fault_stream_dropped_early": [[]],
-    "claude-code/proxy_429_529_500": [[T]],
+    "claude-code/fault_sse_error_event": [[R]],
+    "claude-code/fault_stall_midstream": [[R]],
+    "claude-code/fault_stream_dropped": [[R]],
+    "claude-code/fault_stream_dropped_early": [[R, R]],
+    "claude-code/proxy_429_529_500": [[R, R, R, T]],
     "claude-code/proxy_nonessential_off": [[]],
     "claude-code/vertex": [],
     "codex/chatgpt_http": [[T, T, T]],
@@ -49,24 +49,24 @@ LINEAR: dict[str, list[list[str]]] = {  # scenario -> causes per session
     "codex/custom_ws_loop": [[T, T, T]],
     "codex/http_agents55": [[T, T, T, T, T, T]],  # this model has no agents: the calls fail
     "codex/http_compact": [[T, T, X, T]],
-    "codex/http_cut": [[T]],
+    "codex/http_cut": [[R, T, R, R]],
     "codex/http_gpt55": [[T, T, T]],
     "codex/http_image": [[T]],
     "codex/http_interrupt": [[H]],  # interrupted, resumed by the user
     "codex/http_loop": [[T, T, T]],
-    "codex/http_overflow": [],
+    "codex/http_overflow": [[]],
     "codex/http_parallel": [[T, T], [T, T]],  # two sessions at once
     "codex/http_resume": [[T, H], [T, T, T]],  # resumed, then forked by the user into a session of its own
-    "codex/http_retry429": [[T]],
-    "codex/http_retry500": [[T]],
-    "codex/http_rlfail": [[]],
+    "codex/http_retry429": [[R, T]],
+    "codex/http_retry500": [[R, R, T]],
+    "codex/http_rlfail": [[R]],
     "codex/http_schema": [[]],
     "codex/memories": [[], [T], [T], [T]],
-    "codex/ws_alwayscut": [],
+    "codex/ws_alwayscut": [[R]],
     "codex/ws_loop": [[T, T, T]],
     "codex/ws_resume": [[T, H], [T]],
-    "codex/ws_retry429": [[T]],
-    "codex/ws_retry500": [[T]],
+    "codex/ws_retry429": [[R, T]],
+    "codex/ws_retry500": [[R, R, T]],
     "codex/ws_review": [[T]],  # a review without any request of the main agent
 }
 
@@ -185,9 +185,32 @@ INDISTINCT = {
 }
 
 
-def linked(name: str) -> list[Session]:
+# What a corpus without failed attempts tells of them: per request how many, `+` where the client gave up on the body.
+FOLDED: dict[str, list[str]] = {
+    "claude-code/fault_404_nonstreaming_fallback": ["1"],
+    "claude-code/fault_429_529_500": ["3", ""],
+    "claude-code/fault_502_html": ["1"],
+    "claude-code/fault_no_response": ["+1"],  # asked again while the first one still hung
+    "claude-code/fault_sse_error_event": ["1"],
+    "claude-code/fault_stall_midstream": ["1"],
+    "claude-code/fault_stream_dropped": ["1"],
+    "claude-code/fault_stream_dropped_early": ["2"],
+    "claude-code/proxy_429_529_500": ["3", ""],
+    # Interrupted by the user before a word was said; the next message is another one.
+    "codex/app_http": ["", "", "", "", "", "", "", "+1", "", ""],
+    "codex/app_ws": ["", "", "", "", "", "", "+1", "", ""],
+    "codex/http_cut": ["1", "1+1"],
+    "codex/http_retry429": ["1", ""],
+    "codex/http_retry500": ["2", ""],
+    "codex/http_rlfail": ["1"],
+    "codex/ws_retry429": ["1", ""],
+    "codex/ws_retry500": ["2", ""],
+}
+
+
+def linked(name: str, *, keep_aux: bool = True) -> list[Session]:
     client, scenario = name.split("/")
-    return [link_session(session) for session in recorded.sessions(client, scenario)]
+    return [link_session(session) for session in recorded.sessions(client, scenario, keep_aux=keep_aux)]
 
 
 def test_every_scenario_is_here() -> None:
@@ -201,8 +224,31 @@ def test_a_lone_agent_s_requests_are_a_chain_that_knows_its_gaps(name: str) -> N
     sessions = linked(name)
     assert [gap_causes(session) for session in sessions] == LINEAR[name]
     for session in sessions:
-        expected = [(n, n + 1, "sequence") for n in range(len(session.requests) - 1)]
+        expected = [
+            (n, n + 1, "sequence" if again.retry_of is None else "retry")
+            for n, again in enumerate(session.requests[1:])
+        ]
         assert [(edge.src, edge.dst, edge.kind) for edge in session.edges] == expected
+
+
+def told(attempts: tuple[Attempt, ...]) -> str:
+    again = sum(attempt.repeated for attempt in attempts)
+    given_up = len(attempts) - again
+    return (str(again) if again else "") + (f"+{given_up}" if given_up else "")
+
+
+@pytest.mark.parametrize("name", sorted(LINEAR | AGENTS))
+def test_without_failed_attempts_the_requests_that_came_of_them_tell_of_them(name: str) -> None:
+    sessions = linked(name, keep_aux=False)
+    found = [told(request.attempts) for session in sessions for request in session.requests]
+    assert found == FOLDED.get(name, [""] * len(found))
+
+
+def test_most_of_a_gap_that_went_into_attempts_makes_it_a_retry_s() -> None:
+    (session,) = linked("codex/http_cut", keep_aux=False)
+    (edge,) = session.edges
+    assert gap_causes(session) == [R]
+    assert edge.delay_us // 2 < retried_us(edge, session.requests[1]) < edge.delay_us
 
 
 @pytest.mark.parametrize("name", sorted(AGENTS))

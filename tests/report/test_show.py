@@ -6,7 +6,7 @@ from dataclasses import replace
 
 from rich.console import Console, RenderableType
 
-from corpus.session import Agent, Session
+from corpus.session import Agent, Attempt, Edge, Session
 from report.show import render_session, render_sessions
 
 Make = Callable[..., Session]
@@ -56,3 +56,14 @@ def test_shortened_pauses_and_unknown_ends_are_named(make_session: Make) -> None
     text = "\n".join(_lines(render_session(make_session([(0, 0, 10), (0, 5000, None)]))))
     assert "idle stretches shortened: 1" in text
     assert "unknown length" in text
+
+
+def test_steps_say_what_they_came_after_and_attempts_are_counted(make_session: Make) -> None:
+    session = make_session([(0, 0, 10), (0, 20, 30), (0, 40, 50)])
+    edges = (Edge(0, 1, "sequence", 0, "end", "id"), Edge(1, 2, "sequence", 0, "end", "id"))
+    failed = Attempt(5_000_000, None, "timeout", None, repeated=True)
+    requests = (*session.requests[:2], replace(session.requests[2], attempts=(failed, failed)))
+    lines = _lines(render_session(replace(session, edges=edges, requests=requests), ["human", None]))
+    turns = [line.split() for line in lines if line.startswith("  turn")]
+    assert [turn[2] == "human" for turn in turns] == [False, True, False]
+    assert any("2 more attempts came to nothing" in line for line in lines)

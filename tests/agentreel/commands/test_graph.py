@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable
 from typing import Any
 
@@ -15,7 +16,7 @@ def test_json_has_sessions_agents_requests_and_edges(agentreel: Call, chain: Any
         keys = {"req", "agent", "purpose", "t_start_us", "t_end_us"}
         assert all(keys <= set(request) for request in document["requests"])
         for edge in document["edges"]:
-            assert {"src", "dst", "kind", "delay_us", "anchor", "evidence", "cause"} == set(edge)
+            assert {"src", "dst", "kind", "delay_us", "anchor", "evidence", "cause", "retried_us"} == set(edge)
 
 
 def test_a_nested_agent_is_spawned_by_and_joined_into_its_parent(agentreel: Call, chain: Any) -> None:
@@ -34,6 +35,7 @@ def test_text_lists_the_edges_that_are_more_than_sequence(agentreel: Call, chain
     said = agentreel("graph", chain.corpus)
     assert " spawn " in said.out
     assert " sequence " not in said.out
+    assert re.search(r"gaps between steps: .*tool \d+ \(\d+\.\d{3} s\)", said.out)
 
 
 def test_compat_prints_the_reference_s_streams_roots_first(agentreel: Call, chain: Any) -> None:
