@@ -23,7 +23,10 @@ from corpus.session import Anchor
 
 Phase = Literal["warmup", "profile"]
 # "cut": still in flight when the run ended; not the server's fault and not counted as an error
-ErrorClass = Literal["connect", "timeout", "http_4xx", "http_5xx", "context_overflow", "bad_stream", "truncated", "cut"]
+# "reset": the connection was lost before any answer; "truncated": within it
+ErrorClass = Literal[
+    "connect", "reset", "timeout", "http_4xx", "http_5xx", "context_overflow", "bad_stream", "truncated", "cut"
+]
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,8 +11,9 @@ from typing import Final
 
 from replay.bodies import Bodies
 from replay.commands import Done, Ended, Event, Send, Started, Tick, WaitUntil
+from replay.connection import Clock
 from replay.schedule import Scheduler
-from replay.transport import Clock, Outcome, Transport
+from replay.transport import Outcome, Transport
 
 _EARLY_US: Final = 1_500
 _HORIZON_US: Final = 2_000_000  # prompts of what is due by then are prepared

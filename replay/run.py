@@ -20,6 +20,7 @@ from corpus.session import Session
 from corpus.tokenizer import load_tokenizer
 from replay.bodies import Bodies
 from replay.commands import ScheduleRules, Send
+from replay.connection import Clock
 from replay.content import Alphabet, alphabet_of, build_pool
 from replay.driver import Driver
 from replay.endpoints import ENDPOINTS, chat_body, completion_body
@@ -28,7 +29,7 @@ from replay.prediction import with_predictions
 from replay.schedule import Scheduler
 from replay.settings import Progress, ReplaySettings, check_settings, describe
 from replay.summary import RunFacts, summarise
-from replay.transport import Clock, Outcome, Transport
+from replay.transport import Outcome, Transport
 
 _REPORT_EVERY_S: Final = 0.5
 _PREFLIGHT_TOKENS: Final = 8

@@ -2,41 +2,28 @@
 
 `sent_us` is taken when the head is written, so waiting for a connection is lateness of ours and not the server's time
 to first token. A request on a kept connection that the server has closed in the meantime fails before any answer: it is
-sent once more on another connection. A time limit per request is the watchdog: nothing hangs.
+sent once more, on a new connection, and counted. A time limit per request is the watchdog: nothing hangs.
 """
 
 from __future__ import annotations
 
 import asyncio
-import io
-import time
+import base64
+import ssl
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from types import SimpleNamespace
 from typing import Final, Self
-
-import aiohttp
+from urllib.parse import unquote, urlsplit
 
 from corpus.run import ErrorClass
 from replay.answer import StreamedAnswer
+from replay.connection import Clock, Connection, Connections, LostError
 from replay.endpoints import Endpoint, endpoint_url
 from replay.engines import error_class, error_message
 from wire.usage import Usage
 
-# uvicorn, in front of most engines, closes an idle connection after 5 s.
-_KEEP_IDLE_S: Final = 4.0
-_READ_BUFFER: Final = 1 << 17
 _ERROR_BODY_LIMIT: Final = 1 << 16
-
-
-class Clock:
-    """Microseconds since its making, never going back."""
-
-    def __init__(self) -> None:
-        self._origin_ns = time.monotonic_ns()
-
-    def now_us(self) -> int:
-        return (time.monotonic_ns() - self._origin_ns) // 1000
+_PORTS: Final = {"http": 80, "https": 443}
 
 
 @dataclass(slots=True)
@@ -50,14 +37,38 @@ class Outcome:
     status: int | None = None
     usage: Usage | None = None
     error: ErrorClass | None = None
+    resent: bool = False  # a stale connection had swallowed it
     detail: str = ""  # for a person; never stored
 
 
-@dataclass(slots=True)
-class _Attempt:
-    outcome: Outcome
-    on_sent: Callable[[int], None]
-    reused: bool = False
+class _Exchange:
+    """One request under way: what came back so far."""
+
+    def __init__(self, endpoint: Endpoint, outcome: Outcome) -> None:
+        self.outcome = outcome
+        self.answer = StreamedAnswer(endpoint)
+        self.refusal = bytearray()
+
+    def take(self, status: int, body: bytes, at_us: int) -> None:
+        self.outcome.status = status
+        if status == 200:
+            self.answer.feed(body, at_us)
+        elif len(self.refusal) < _ERROR_BODY_LIMIT:
+            self.refusal += body
+
+    def settle(self, *, whole: bool) -> None:
+        """What was heard goes into the outcome; an answer that is not whole says nothing about its ending."""
+        outcome, answer = self.outcome, self.answer
+        if outcome.status is not None and outcome.status != 200:
+            outcome.detail = error_message(bytes(self.refusal))
+            outcome.error = error_class(outcome.status, outcome.detail)
+            return
+        if whole:
+            answer.finish()
+        else:
+            answer.look()
+        outcome.first_token_us, outcome.last_token_us = answer.first_token_us, answer.last_token_us
+        outcome.usage, outcome.error, outcome.detail = answer.usage, answer.error, answer.detail
 
 
 class Transport:
@@ -68,86 +79,107 @@ class Transport:
     ) -> None:
         self.url = endpoint_url(url, endpoint)
         self._endpoint = endpoint
-        self._headers = {"Content-Type": "application/json", "Accept": "text/event-stream", **headers}
         self._timeout_s = timeout_s
         self._clock = clock
+        parts = urlsplit(self.url)
+        port = parts.port or _PORTS[parts.scheme]
+        tls = ssl.create_default_context() if parts.scheme == "https" else None
+        self._connections = Connections(parts.hostname or "", port, tls, clock, timeout_s)
+        self._head = request_head(self.url, headers)
 
     async def __aenter__(self) -> Self:
-        trace = aiohttp.TraceConfig()
-        trace.on_request_headers_sent.append(self._on_head_sent)
-        trace.on_connection_reuseconn.append(self._on_reuse)
-        self._client = aiohttp.ClientSession(
-            connector=aiohttp.TCPConnector(limit=0, keepalive_timeout=_KEEP_IDLE_S),
-            timeout=aiohttp.ClientTimeout(total=None, sock_connect=min(30.0, self._timeout_s)),
-            trace_configs=[trace],
-            read_bufsize=_READ_BUFFER,
-            headers=self._headers,
-        )
         return self
 
     async def __aexit__(self, *_error: object) -> None:
-        await self._client.close()
+        self._connections.close()
 
-    async def send(self, body: bytes, outcome: Outcome, on_sent: Callable[[int], None]) -> None:
+    async def warm(self, count: int) -> None:
+        """Have connections ready for what is due soon."""
+        await self._connections.warm(count)
+
+    async def send(
+        self, body: bytes, outcome: Outcome, on_sent: Callable[[int], None], headers: Mapping[str, str] | None = None
+    ) -> None:
         """Never raises for what the server or network does; cancelling leaves `end_us` None."""
-        attempt = _Attempt(outcome, on_sent)
+        exchange = _Exchange(self._endpoint, outcome)
+        pieces = [self._head + _lines(headers or {}) + b"Content-Length: %d\r\n\r\n" % len(body), body]
+        ended_us: int | None = None
         try:
             async with asyncio.timeout(self._timeout_s):
-                try:
-                    await self._try(body, attempt)
-                except (aiohttp.ServerDisconnectedError, aiohttp.ClientOSError):
-                    if not attempt.reused or outcome.status is not None:
-                        raise
-                    await self._try(body, attempt)
+                ended_us = await self._try(pieces, exchange, on_sent)
         except TimeoutError:
-            outcome.error, outcome.detail = "timeout", f"no complete answer within {self._timeout_s:g} s"
-        except aiohttp.ClientConnectionError as error:
-            outcome.error = "connect" if outcome.status is None else "truncated"
-            outcome.detail = str(error)
-        except aiohttp.ClientPayloadError as error:
-            outcome.error, outcome.detail = "truncated", str(error)
-        except (aiohttp.ClientError, ValueError) as error:
-            outcome.error, outcome.detail = "bad_stream", str(error)
-        outcome.end_us = self._clock.now_us()
+            self._fail(exchange, "timeout", f"no complete answer within {self._timeout_s:g} s")
+        except LostError as error:
+            self._fail(exchange, "reset" if outcome.status is None else "truncated", str(error))
+        except OSError as error:
+            self._fail(exchange, "connect", error.strerror or str(error))
+        except ValueError as error:
+            self._fail(exchange, "bad_stream", str(error))
+        except asyncio.CancelledError:
+            exchange.settle(whole=False)
+            raise
+        else:
+            exchange.settle(whole=True)
+        outcome.end_us = self._clock.now_us() if ended_us is None else ended_us
         if outcome.sent_us is None:
             outcome.sent_us = outcome.end_us
 
-    async def _try(self, body: bytes, attempt: _Attempt) -> None:
-        outcome = attempt.outcome
-        async with self._client.post(self.url, data=io.BytesIO(body), trace_request_ctx=attempt) as response:
-            outcome.status = response.status
-            if response.status != 200:
-                refusal = await response.content.read(_ERROR_BODY_LIMIT)
-                outcome.detail = error_message(refusal)
-                outcome.error = error_class(response.status, outcome.detail)
-                return
-            await self._read(response, outcome)
+    def _fail(self, exchange: _Exchange, error: ErrorClass, detail: str) -> None:
+        """A class that the stream itself gave before it broke off says more, and stays."""
+        exchange.settle(whole=False)
+        if exchange.outcome.error is None:
+            exchange.outcome.error, exchange.outcome.detail = error, detail
 
-    async def _read(self, response: aiohttp.ClientResponse, outcome: Outcome) -> None:
-        answer = StreamedAnswer(self._endpoint)
+    async def _try(self, pieces: list[bytes], exchange: _Exchange, on_sent: Callable[[int], None]) -> int:
+        connection = await self._acquire(fresh=False)
         try:
-            async for data in response.content.iter_any():
-                answer.feed(data, self._clock.now_us())
-            answer.finish()
+            return await self._ask(connection, pieces, exchange, on_sent)
+        except LostError:
+            if not connection.used or connection.status is not None:
+                raise
+        exchange.outcome.resent = True
+        return await self._ask(await self._acquire(fresh=True), pieces, exchange, on_sent)
+
+    async def _acquire(self, *, fresh: bool) -> Connection:
+        try:
+            return await self._connections.acquire(fresh=fresh)
+        except TimeoutError as error:
+            raise OSError("no connection within the time for it") from error
+
+    async def _ask(
+        self, connection: Connection, pieces: list[bytes], exchange: _Exchange, on_sent: Callable[[int], None]
+    ) -> int:
+        outcome = exchange.outcome
+        if outcome.sent_us is None:  # a second try counts from the first
+            outcome.sent_us = self._clock.now_us()
+            answered = connection.ask(pieces, exchange.take)
+            on_sent(outcome.sent_us)
+        else:
+            answered = connection.ask(pieces, exchange.take)
+        try:
+            ended_us = await answered
         finally:
-            outcome.first_token_us, outcome.last_token_us = answer.first_token_us, answer.last_token_us
-            outcome.usage, outcome.error, outcome.detail = answer.usage, answer.error, answer.detail
+            outcome.status = connection.status
+            if connection.is_reusable():
+                self._connections.release(connection)
+            else:
+                connection.close()
+        return ended_us
 
-    async def _on_head_sent(
-        self,
-        _session: aiohttp.ClientSession,
-        context: SimpleNamespace,
-        _params: aiohttp.TraceRequestHeadersSentParams,
-    ) -> None:
-        attempt: _Attempt = context.trace_request_ctx
-        if attempt.outcome.sent_us is None:  # a second try counts from the first
-            attempt.outcome.sent_us = self._clock.now_us()
-            attempt.on_sent(attempt.outcome.sent_us)
 
-    async def _on_reuse(
-        self,
-        _session: aiohttp.ClientSession,
-        context: SimpleNamespace,
-        _params: aiohttp.TraceConnectionReuseconnParams,
-    ) -> None:
-        context.trace_request_ctx.reused = True
+def request_head(url: str, headers: Mapping[str, str]) -> bytes:
+    """All of a request's head but its length and the empty line."""
+    parts = urlsplit(url)
+    target = (parts.path or "/") + (f"?{parts.query}" if parts.query else "")
+    mine = {"Host": parts.netloc.rpartition("@")[2], "User-Agent": "agentreel"}
+    mine |= {"Content-Type": "application/json", "Accept": "text/event-stream"}
+    if parts.username is not None:
+        named = f"{unquote(parts.username)}:{unquote(parts.password or '')}"
+        mine["Authorization"] = "Basic " + base64.b64encode(named.encode()).decode()
+    given = {name.lower() for name in headers}
+    own = {name: value for name, value in mine.items() if name.lower() not in given}
+    return f"POST {target} HTTP/1.1\r\n".encode() + _lines({**own, **headers})
+
+
+def _lines(headers: Mapping[str, str]) -> bytes:
+    return "".join(f"{name}: {value}\r\n" for name, value in headers.items()).encode()

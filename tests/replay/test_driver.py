@@ -7,13 +7,14 @@ from pathlib import Path
 from corpus.session import Session
 from replay.bodies import Bodies
 from replay.commands import ScheduleRules
+from replay.connection import Clock
 from replay.content import alphabet_of, build_pool
 from replay.driver import Driver
 from replay.endpoints import ENDPOINTS
 from replay.plan import PlanRules, plan_session
 from replay.schedule import Scheduler
 from replay.settings import ReplaySettings
-from replay.transport import Clock, Transport
+from replay.transport import Transport
 from tests.replay.loopback import Server, hang, refusal, serving
 from tests.replay.rehearsal import Asked, WordTokenizer, edge, session_of
 

@@ -8,8 +8,9 @@ from typing import Any
 import pytest
 from aiohttp import web
 
+from replay.connection import Clock
 from replay.endpoints import ENDPOINTS, completion_body
-from replay.transport import Clock, Outcome, Transport
+from replay.transport import Outcome, Transport
 from tests.replay.loopback import Misbehave, Server, begin, chunk, hang, refusal, serving
 
 BODY = completion_body("m", b",".join([b"1"] * 130), 3, {})
@@ -158,7 +159,7 @@ class _ClosingServer:
     ("good", "errors", "connections", "requests"),
     [
         (1, [None, None], 2, 3),  # the second request meets a kept connection that is closed: sent once more
-        (0, ["connect", "connect"], 2, 2),  # a fresh connection is not stale: no second try
+        (0, ["reset", "reset"], 2, 2),  # a fresh connection is not stale: no second try
     ],
 )
 async def test_request_on_a_stale_kept_connection_is_sent_once_more(
