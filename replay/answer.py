@@ -46,8 +46,8 @@ class StreamedAnswer:
     def look(self) -> None:
         """Everything that was fed is in the attributes now."""
         for data, at_us in zip(self._reads, self._read_us, strict=True):
-            for event in self._splitter.feed(data):
-                self._read(event.data, at_us)
+            for event in self._splitter.feed_data(data):
+                self._read(event, at_us)
         self._reads.clear()
         self._read_us.clear()
         self._waiting = 0

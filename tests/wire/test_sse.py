@@ -29,6 +29,13 @@ def test_cuts_never_change_the_events(stream: bytes, data: st.DataObject) -> Non
     assert fed([stream[a:b] for a, b in zip([0, *cuts], [*cuts, len(stream)], strict=True)]) == whole
 
 
+@given(st.lists(st.sampled_from([b"data: a\n\n", b"data: b\n\ndata: c\n\n"]) | streams, max_size=6))
+def test_short_way_to_the_data_gives_what_the_long_way_gives(reads: list[bytes]) -> None:
+    short, long = SseSplitter(), SseSplitter()
+    for read in reads:
+        assert short.feed_data(read) == [event.data for event in long.feed(read)]
+
+
 @given(st.lists(st.tuples(st.none() | st.sampled_from(["message_start", "x"]), st.binary()), max_size=5))
 def test_formatted_events_come_back_with_line_ends_as_lf(sent: list[tuple[str | None, bytes]]) -> None:
     stream = b"".join(format_sse(event, data) for event, data in sent)
