@@ -1,0 +1,130 @@
+"""Asks every metrics URL once a second while a run goes on, and once more when a phase begins.
+
+A scraper is a guest: whatever its server does (nothing, slowly, nonsense), the run goes on and the failure is counted
+and told. It works in a session of its own, so no request waits for it.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from typing import Final, Self
+from urllib.parse import urlsplit, urlunsplit
+
+import aiohttp
+
+from corpus.errors import InputError
+from corpus.server_metrics import ServerSample
+from replay.metrics_text import read_metrics
+
+INTERVAL_S: Final = 1.0
+_TIMEOUT_S: Final = 5.0
+_PAGE_LIMIT: Final = 16 << 20  # bytes; an engine's page is below one MiB
+
+
+@dataclass(slots=True)
+class Source:
+    """One metrics URL and how asking it went."""
+
+    url: str
+    label: str
+    scrapes: int = 0
+    failures: int = 0
+    problem: str = ""  # the last one, in words
+
+
+def metrics_sources(urls: Sequence[str]) -> list[Source]:
+    """A URL without a path means its `/metrics`. InputError for what is no URL or is given twice."""
+    sources = [_source(url) for url in urls]
+    labels = [source.label for source in sources]
+    for label in labels:
+        if labels.count(label) > 1:
+            raise InputError("--metrics-url", f"{label} is given twice")
+    return sources
+
+
+def _source(url: str) -> Source:
+    parts = urlsplit(url)
+    if parts.scheme not in ("http", "https") or not parts.netloc:
+        raise InputError("--metrics-url", f"{url!r} is no http or https address", "for example http://127.0.0.1:8000")
+    path = parts.path if parts.path not in ("", "/") else "/metrics"
+    label = parts.netloc.rpartition("@")[2] + path
+    return Source(urlunsplit((parts.scheme, parts.netloc, path, parts.query, "")), label)
+
+
+class Scraper:
+    """Scrapes while its block runs, first and last at its two ends; `add` receives what each scrape found."""
+
+    def __init__(
+        self, sources: Sequence[Source], now_us: Callable[[], int], add: Callable[[list[ServerSample]], None]
+    ) -> None:
+        self.sources = sources
+        self._now_us = now_us
+        self._add = add
+        self._soon = [asyncio.Event() for _ in sources]
+        self._tasks: list[asyncio.Task[None]] = []
+
+    async def __aenter__(self) -> Self:
+        self._session = aiohttp.ClientSession(timeout=aiohttp.ClientTimeout(total=_TIMEOUT_S))
+        await self._scrape_all()
+        self._tasks = [
+            asyncio.ensure_future(self._follow(source, soon))
+            for source, soon in zip(self.sources, self._soon, strict=True)
+        ]
+        return self
+
+    async def __aexit__(self, *_error: object) -> None:
+        for task in self._tasks:
+            task.cancel()
+        await asyncio.gather(*self._tasks, return_exceptions=True)
+        await self._scrape_all()
+        await self._session.close()
+
+    def look_now(self) -> None:
+        """A phase begins: every source is asked without waiting for its second."""
+        for event in self._soon:
+            event.set()
+
+    async def _scrape_all(self) -> None:
+        await asyncio.gather(*(self._scrape(source) for source in self.sources))
+
+    async def _follow(self, source: Source, soon: asyncio.Event) -> None:
+        loop = asyncio.get_running_loop()
+        due = loop.time()
+        while True:
+            due = max(due + INTERVAL_S, loop.time())  # seconds missed are not made up for
+            with suppress(TimeoutError):
+                async with asyncio.timeout_at(due):
+                    await soon.wait()
+            soon.clear()
+            await self._scrape(source)
+
+    async def _scrape(self, source: Source) -> None:
+        source.scrapes += 1
+        try:
+            found = await self._values(source.url)
+        except (aiohttp.ClientError, TimeoutError, OSError, ValueError) as error:
+            source.failures += 1
+            source.problem = str(error) or f"no answer within {_TIMEOUT_S:g} s"
+            return
+        at_us = self._now_us()
+        self._add([ServerSample(at_us, source.label, name, value) for name, value in found.items()])
+
+    async def _values(self, url: str) -> dict[str, float]:
+        found = read_metrics(await self._page(url))
+        if not found:
+            raise ValueError("none of the known metrics is on the page")
+        return found
+
+    async def _page(self, url: str) -> str:
+        page = bytearray()
+        async with self._session.get(url) as response:
+            if response.status != 200:
+                raise ValueError(f"HTTP {response.status}")
+            async for data in response.content.iter_any():
+                page += data
+                if len(page) > _PAGE_LIMIT:
+                    raise ValueError(f"the page is larger than {_PAGE_LIMIT >> 20} MiB")
+        return page.decode(errors="replace")
