@@ -1,8 +1,8 @@
 """Independent tasks on processes of this machine: every task ends with a result or with the reason why there is none.
 
 `Runner` is the seam. What a build needs of it is little: call `work` on each task somewhere, hand back each outcome as
-it comes, in any order, and survive the death of whoever worked on it. A cluster is one more class with this method
-(submit every task, yield what completes); nothing else has to know. Tasks and results are small and picklable.
+it comes, in any order, and survive the death of whoever worked on it. `agentreel.cluster` is one more class with this
+method; nothing else has to know. Tasks and results are small and picklable.
 
 A worker that dies (killed, out of memory, crashed in foreign code) costs one attempt of the task that it held and
 nothing of the others: a new worker takes it up again. Three deaths make it a poison task, which is reported, not tried
@@ -59,14 +59,10 @@ class InThisProcess:
 
     def run[Task, Result](self, work: Callable[[Task], Result], tasks: Sequence[Task]) -> Iterator[Outcome[Result]]:
         for number, task in enumerate(tasks):
-            try:
-                result = work(task)
-            except AgentreelError:
-                raise
-            except Exception as error:  # noqa: BLE001 - whatever it is, the other tasks go on
-                yield Outcome(number, None, _place_of(error), 1)
-            else:
-                yield Outcome(number, result, "", 1)
+            result, failure, is_fatal = attempt(work, task)
+            if is_fatal:
+                raise AgentreelError(failure)
+            yield Outcome(number, result, failure, 1)
 
 
 class WorkerProcesses:
@@ -156,21 +152,24 @@ def _serve(pipe: Connection, work: Callable[[Any], Any]) -> None:
             _, task = pipe.recv()
         except (EOFError, OSError):
             return
-        answer: tuple[Any, str, bool]
         try:
-            answer = (work(task), "", False)
-        except AgentreelError as error:
-            answer = (None, str(error), True)
-        except Exception as error:  # noqa: BLE001 - whatever it is, it is told, and the next task comes
-            answer = (None, _place_of(error), False)
-        try:
-            pipe.send(answer)
+            pipe.send(attempt(work, task))
         except OSError:
             return
 
 
+def attempt[Task, Result](work: Callable[[Task], Result], task: Task) -> tuple[Result | None, str, bool]:
+    """(result, failure, does it end the run): no error leaves with its words, which may quote what was being read."""
+    try:
+        return work(task), "", False
+    except AgentreelError as error:
+        return None, str(error), True
+    except Exception as error:  # noqa: BLE001 - whatever it is, it is told, and the next task comes
+        return None, _place_of(error), False
+
+
 def _place_of(error: BaseException) -> str:
-    """Kind and place of an error, without its words: these may quote what was being read."""
+    """Kind and place of an error."""
     frames = traceback.extract_tb(error.__traceback__)
     where = f" at {Path(frames[-1].filename).name}:{frames[-1].lineno}" if frames else ""
     return f"{type(error).__name__}{where}"

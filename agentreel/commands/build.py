@@ -35,6 +35,7 @@ _MAX_INPUT_TOKENS = 990_000  # above that, local counts of the published corpora
     type=click.IntRange(0, 1024),
     help="Worker processes; 0: none, all in this one. [default: one per core, as far as there is work]",
 )
+@click.option("--dask", metavar="ADDRESS", help="Work on a Dask cluster: the address of its scheduler (docs/scale.md).")
 @click.option(
     "--calibration",
     type=click.Path(path_type=Path),
@@ -50,6 +51,7 @@ def build(
     keep_aux: bool,
     max_input_tokens: int,
     workers: int | None,
+    dask: str | None,
     calibration: Path | None,
     force: bool,
     as_json: bool,
@@ -61,12 +63,15 @@ def build(
     an audit is not written.
     """
     from agentreel.building import BuildSettings, build_corpus
+    from agentreel.cluster import DaskCluster
     from agentreel.workers import choose_runner
     from anonymize.calibration_file import read_calibration
     from corpus.capture.directory import segment_files
     from corpus.capture.reader import open_captures
     from corpus.tokenizer import DEFAULT_TOKENIZER, load_tokenizer
 
+    if dask is not None and workers is not None:
+        raise click.UsageError("--workers is for this machine, --dask for a cluster: give one of them")
     if calibration is not None:
         read_calibration(calibration, load_tokenizer(tokenizer or DEFAULT_TOKENIZER))
     store = open_captures(captures)
@@ -75,7 +80,7 @@ def build(
         store,
         corpus,
         BuildSettings(tokenizer or DEFAULT_TOKENIZER, block_size, max_input_tokens, keep_aux, calibration),
-        choose_runner(workers, len(store.session_ids()), captured_bytes),
+        DaskCluster(dask) if dask else choose_runner(workers, len(store.session_ids()), captured_bytes),
         created_by=f"agentreel {__version__}",
         force=force,
         watch=_watched,

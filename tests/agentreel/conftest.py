@@ -11,6 +11,8 @@ from pathlib import Path
 import pytest
 
 from agentreel.__main__ import main
+from corpus.capture.reader import Captures
+from tests.agentreel.building_site import record, talk
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,6 +52,12 @@ def chain(tmp_path_factory: pytest.TempPathFactory) -> Chain:
     done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=300)
     assert done.returncode == 0, done.stderr
     return Chain(folder, done.stdout)
+
+
+@pytest.fixture
+def captures(tmp_path: Path) -> Captures:
+    """Six sessions of different sizes, the later ones larger."""
+    return record(tmp_path / "captures", [one for n in range(6) for one in talk(f"s{n}", 100.0 * n, 50 * (n + 1))])
 
 
 @pytest.fixture

@@ -10,61 +10,14 @@ from typing import Any
 import pytest
 
 import agentreel.building
-from agentreel.building import BuildSettings, Done, SessionTask, build_corpus, make_piece, session_tasks
-from agentreel.workers import InThisProcess, Outcome, Runner, WorkerProcesses
+from agentreel.building import Done, SessionTask, build_corpus, make_piece, session_tasks
+from agentreel.workers import InThisProcess, Outcome, WorkerProcesses
 from anonymize.policy import check_record
 from corpus.capture.reader import Captures, open_captures
-from corpus.capture.writer import CaptureWriter
 from corpus.errors import AgentreelError, InputError
-from corpus.exchange import Exchange, Identity
 from corpus.session import Session
 from corpus.tables import read_card, read_corpus
-from tests.anonymize.exchanges import claude_answer, claude_body, exchange, user
-
-SETTINGS = BuildSettings("deepseek-v4", block_size=64, max_input_tokens=990_000, keep_aux=False)
-
-US = "agentreel 0.1.0"
-
-
-def record(path: Path, exchanges: Sequence[Exchange]) -> Captures:
-    writer = CaptureWriter(path, "w0")
-    for one in exchanges:
-        writer.write_request(one.request)
-        if one.response is not None:
-            writer.write_response(one.request.identity.session_id, one.response)
-    writer.close()
-    return open_captures(path)
-
-
-def talk(session: str, at_s: float, words: int = 200) -> list[Exchange]:
-    """Two turns of a session."""
-    said = " ".join(f"{session}{n}" for n in range(words))
-    who = Identity(session_id=session, purpose="turn", harness="claude-code", harness_version="2.1.328")
-    answer = claude_answer({"type": "text", "text": "done"})
-    return [
-        exchange(at_s, claude_body([user(said)]), answer, identity=who),
-        exchange(
-            at_s + 2,
-            claude_body([user(said), {"role": "assistant", "content": "done"}, user("on")]),
-            answer,
-            identity=who,
-        ),
-    ]
-
-
-@pytest.fixture
-def captures(tmp_path: Path) -> Captures:
-    """Six sessions of different sizes, the later ones larger."""
-    return record(tmp_path / "captures", [one for n in range(6) for one in talk(f"s{n}", 100.0 * n, 50 * (n + 1))])
-
-
-def bytes_of(folder: Path) -> dict[str, bytes]:
-    return {path.name: path.read_bytes() for path in folder.iterdir()}
-
-
-def built(captures: Captures, target: Path, runner: Runner | None = None, **changed: Any) -> dict[str, bytes]:
-    build_corpus(captures, target, replace(SETTINGS, **changed), runner or InThisProcess(), created_by=US)
-    return bytes_of(target)
+from tests.agentreel.building_site import SETTINGS, US, built, bytes_of, record, talk
 
 
 def test_every_exchange_is_a_request_or_counted_with_a_reason(chain: Any, tmp_path: Path) -> None:
