@@ -10,7 +10,8 @@ from pathlib import Path
 import pytest
 
 from agentreel.process import recording, run_command
-from corpus.tables import is_corpus
+from corpus.errors import InputError
+from corpus.tables import is_corpus, read_card
 from tests.engines.installs import UnavailableError, llama_python, vllm_python
 from tests.engines.servers import reset_prefix_cache, serving_llama, serving_vllm
 
@@ -72,16 +73,20 @@ def any_corpus(request: pytest.FixtureRequest) -> tuple[str, Path]:
         return request.param, path
     if not is_corpus(REAL_CLIENTS):
         pytest.skip("no corpus of the real clients: `make test-clients` leaves one in .clients/")
+    try:
+        read_card(REAL_CLIENTS)
+    except InputError as stale:
+        pytest.skip(f"{stale}; `make test-clients` makes it anew")
     return request.param, REAL_CLIENTS
 
 
 @contextlib.contextmanager
-def started(
+def started[Server](
     name: str,
     install: Callable[[], Path],
-    serving: Callable[[Path], contextlib.AbstractContextManager[str]],
+    serving: Callable[[Path], contextlib.AbstractContextManager[Server]],
     say: Say,
-) -> Iterator[str]:
+) -> Iterator[Server]:
     with contextlib.ExitStack() as stack:
         began = time.monotonic()
         try:
@@ -89,6 +94,6 @@ def started(
         except UnavailableError as missing:
             pytest.skip(f"{name}: {missing}")
         installed = time.monotonic()
-        url = stack.enter_context(serving(python))  # once installed, not to start is a failure
+        server = stack.enter_context(serving(python))  # once installed, not to start is a failure
         say(f"{name}: installed in {installed - began:.0f} s, healthy {time.monotonic() - installed:.0f} s later")
-        yield url
+        yield server

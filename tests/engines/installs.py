@@ -28,7 +28,7 @@ DYNAMO: Final = ("ai-dynamo==1.6.1", "ai-dynamo-runtime==1.6.1")
 # What its frontend, router and mocker import. Its own list also asks for a simulator that they do not.
 _DYNAMO_NEEDS: Final = (
     *("aiohttp", "certifi", "kubernetes<33", "msgspec", "prometheus-client", "pyzmq", "redis", "tqdm"),
-    *("transformers", "zstandard"),
+    *("transformers", "uvloop", "zstandard", "pydantic<=2.13.5"),
 )
 _NOT_FOR_TEXT: Final = frozenset({"torch", "torchvision", "torchaudio", "torchcodec"})
 _VLLM_BYTES: Final = 6 << 30  # 3.4 GB installed, and what pip unpacks on the way

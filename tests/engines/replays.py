@@ -11,16 +11,16 @@ from corpus.run import Run, read_run
 _TIMEOUT_S = 1200
 
 
-def agentreel(*args: str) -> str:
-    """What it printed; the test fails with its messages when it does."""
-    command = [sys.executable, "-m", "agentreel", *args]
+def agentreel(*args: str, enter: tuple[str, ...] = ()) -> str:
+    """What it printed; the test fails with its messages when it does. `enter`: the command that leads to its place."""
+    command = [*enter, sys.executable, "-m", "agentreel", *args]
     done = subprocess.run(command, check=False, capture_output=True, text=True, timeout=_TIMEOUT_S)
     assert done.returncode == 0, f"agentreel {' '.join(args)}: exit code {done.returncode}\n{done.stdout}{done.stderr}"
     return done.stdout
 
 
-def replay(source: Path, url: str, out: Path, *options: str, model: str = "tiny") -> Run:
-    agentreel("replay", str(source), "--url", url, "--model", model, "--out", str(out), *options)
+def replay(source: Path, url: str, out: Path, *options: str, model: str = "tiny", enter: tuple[str, ...] = ()) -> Run:
+    agentreel("replay", str(source), "--url", url, "--model", model, "--out", str(out), *options, enter=enter)
     return read_run(out)
 
 

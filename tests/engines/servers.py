@@ -57,7 +57,7 @@ def serving_vllm(python: Path, *more_flags: str, log: str = "vllm") -> Iterator[
     """Yields the base URL of a vLLM with prefix caching in blocks of 64 tokens; the last of equal flags counts."""
     model = HOME / "model"
     tiny_model.write_model(model)
-    port = _free_port()
+    port = free_port()
     command = [python, python.with_name("vllm"), "serve", model, "--host", "127.0.0.1", "--port", port]
     with _running([*map(str, command), *_VLLM_FLAGS, *more_flags], log, port, _VLLM_ENVIRONMENT) as url:
         yield url
@@ -81,7 +81,7 @@ def serving_llama(python: Path) -> Iterator[str]:
         "chat_template": tiny_model.CHAT_TEMPLATE,
     }
     (folder / "shape.json").write_text(json.dumps(shape))
-    port = _free_port()
+    port = free_port()
     program = Path(__file__).with_name("llama_program.py")
     with _running([str(python), str(program), str(folder), str(port)], "llama", port, {}) as url:
         yield url
@@ -104,16 +104,16 @@ def _running(command: Sequence[str], name: str, port: int, environment: Mapping[
             stderr=messages,
             env={**os.environ, **environment},
             start_new_session=True,
-            preexec_fn=_end_with_parent,  # noqa: PLW1509 (no other thread of ours runs yet; see the module's text)
+            preexec_fn=end_with_parent,  # noqa: PLW1509 (no other thread of ours runs yet; see the module's text)
         )
         try:
             _wait_until_healthy(child, f"http://127.0.0.1:{port}", name, log)
             yield f"http://127.0.0.1:{port}"
         finally:
-            _end_group(child)
+            end_group(child)
 
 
-def _end_with_parent() -> None:
+def end_with_parent() -> None:
     if sys.platform == "linux":
         ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGTERM)
 
@@ -130,7 +130,7 @@ def _wait_until_healthy(child: subprocess.Popen[bytes], url: str, name: str, log
     raise RuntimeError(f"{name} did not answer within {_START_TIMEOUT_S:.0f} s ({log})")
 
 
-def _end_group(child: subprocess.Popen[bytes]) -> None:
+def end_group(child: subprocess.Popen[bytes]) -> None:
     for number in (signal.SIGTERM, signal.SIGKILL):
         with contextlib.suppress(ProcessLookupError):
             os.killpg(child.pid, number)
@@ -139,7 +139,7 @@ def _end_group(child: subprocess.Popen[bytes]) -> None:
     child.wait()
 
 
-def _free_port() -> int:
+def free_port() -> int:
     with socket.socket() as listener:
         listener.bind(("127.0.0.1", 0))
         port: int = listener.getsockname()[1]
