@@ -30,6 +30,8 @@ class ScheduleRules:
     idle_cap_us: int | None = None  # of a session tree, where the method caps trees
     speedup: float = 1.0
     arrivals_us: tuple[int, ...] | None = None  # when each plan begins, since profiling began; without warm-up
+    worker: int = 0  # of `workers` schedulers that share the lanes and the plays by their numbers
+    workers: int = 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,6 +57,13 @@ class Ended:
 
 
 @dataclass(frozen=True, slots=True)
+class Proceed:
+    """Every worker is through with the stage of warm-up, and the next one begins for all at this moment."""
+
+    at_us: int
+
+
+@dataclass(frozen=True, slots=True)
 class Send:
     lane: int
     play: int
@@ -76,6 +85,13 @@ class WaitUntil:
 
 
 @dataclass(frozen=True, slots=True)
+class StageOver:
+    """Through with a stage of warm-up before the other workers: nothing happens until `Proceed`."""
+
+    stage: str
+
+
+@dataclass(frozen=True, slots=True)
 class Done:
     """What is still in flight is to be cut."""
 
@@ -83,5 +99,5 @@ class Done:
     detail: str = ""
 
 
-Event = Tick | Started | Ended
-Command = Send | WaitUntil | Done
+Event = Tick | Started | Ended | Proceed
+Command = Send | WaitUntil | StageOver | Done

@@ -24,10 +24,11 @@ class Lanes:
         self._plans = plans
         self._rules = rules
         self._sampler = Sampler(rules.sampling, rules.seed, len(plans))
-        self._next_play = 0
+        self._next_play = rules.worker
+        self.numbers = range(rules.worker, rules.lanes, rules.workers)
         self._endless = rules.warmup == "steady" or rules.repeats
         arrivals = sorted((at_us, index) for index, at_us in enumerate(rules.arrivals_us or ()))
-        self._arrivals = arrivals[::-1]
+        self._arrivals = arrivals[rules.worker :: rules.workers][::-1]
         self.live: dict[int, Play] = {}
 
     def take(self, lane: int, now_us: int) -> Play | None:
@@ -72,5 +73,5 @@ class Lanes:
     def _begin(self, lane: int, now_us: int, plan: SessionPlan, skipped: frozenset[int], origin_us: int) -> Play:
         play = Play(self._next_play, lane, plan, now_us, skipped, origin_us)
         self.live[play.number] = play
-        self._next_play += 1
+        self._next_play += self._rules.workers
         return play

@@ -24,8 +24,10 @@ from replay.commands import (
     Done,
     Ended,
     Event,
+    Proceed,
     ScheduleRules,
     Send,
+    StageOver,
     Started,
     WaitUntil,
 )
@@ -50,7 +52,7 @@ class Scheduler:
         self._lanes = Lanes(plans, rules)
         self._queue = DueQueue()
         self._tolerance = Tolerance(rules.failure_share)
-        self._quota = dict.fromkeys(range(rules.lanes), ADVANCE_REQUESTS)
+        self._quota = dict.fromkeys(self._lanes.numbers, ADVANCE_REQUESTS)
         self._primer_offsets: dict[tuple[int, int], int] = {}
         self._in_flight = 0
         self._profiled = 0
@@ -79,11 +81,17 @@ class Scheduler:
             self._free(play, play.start(event.request, now))
         elif isinstance(event, Ended):
             self._end(event)
+        elif isinstance(event, Proceed):
+            self._next_stage(now)
         sends = self._sends(now)
-        while not self._in_flight and not self._queue and self.stage in ("prime", "advance") and not self._over:
+        while self._stage_is_over and self._rules.workers == 1:
             self._next_stage(now)
             sends += self._sends(now)
         return [*sends, self._outlook(now)]
+
+    @property
+    def _stage_is_over(self) -> bool:
+        return not self._in_flight and not self._queue and self.stage in ("prime", "advance") and not self._over
 
     def is_live(self, play: int) -> bool:
         return play in self._live
@@ -100,11 +108,11 @@ class Scheduler:
             return
         if self._rules.warmup == "none":
             self._begin_profile(now_us)
-            for lane in range(self._rules.lanes):
+            for lane in self._lanes.numbers:
                 self._take_session(lane, now_us)
             return
         self.stage = "prime"
-        taken = [self._lanes.take_midway(lane, now_us) for lane in range(self._rules.lanes)]
+        taken = [self._lanes.take_midway(lane, now_us) for lane in self._lanes.numbers]
         longest = max((lead for _, leads in taken for lead in leads.values()), default=0)
         for play, leads in taken:
             for request, lead in leads.items():
@@ -261,7 +269,10 @@ class Scheduler:
             self._drain_until_us = end_us + self._rules.grace_us
 
     def _is_enough(self) -> bool:
-        if self._rules.requests is None or self._profiled < self._rules.requests:
+        if self._rules.requests is None:
+            return False
+        mine = len(range(self._rules.worker, self._rules.requests, self._rules.workers))
+        if self._profiled < mine:
             return False
         self.stage, self._over = "drain", Done("requests")
         return True
@@ -269,12 +280,14 @@ class Scheduler:
     def _end_us(self) -> int:
         return (self.profile_start_us or 0) + self._rules.duration_us
 
-    def _outlook(self, now_us: int) -> WaitUntil | Done:
+    def _outlook(self, now_us: int) -> WaitUntil | StageOver | Done:
         drained = not self._in_flight or (self._drain_until_us is not None and now_us >= self._drain_until_us)
         if self._over and (self.stage != "drain" or drained):
             return self._done(self._over)
         if self.stage == "drain":
             return WaitUntil(self._drain_until_us)
+        if self._stage_is_over:
+            return StageOver(str(self.stage))
         arrival = self._lanes.next_arrival_us
         if not self._live and arrival is None:
             return self._done(Done("completed"))
