@@ -10,7 +10,7 @@ import logging
 from collections import OrderedDict
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Final
+from typing import Final
 
 from corpus.exchange import Headers, Identity, RequestRecord, ResponseRecord
 from proxy.chains import Chain, Chains
@@ -18,22 +18,20 @@ from proxy.heard import gather, is_read
 from proxy.identity import identify_heard
 from proxy.installations import Installations
 from proxy.lineage import Lineage
-from proxy.retries import Key, Retries, content_key, ended_badly, is_comparable
+from proxy.reading import Reader
+from proxy.retries import Key, Retries, digest_body, ended_badly, is_comparable
 from proxy.thinning import without_pieces
 from wire.answer import read_answer, read_messages
 from wire.api import Api
 from wire.encoding import decode_body
 from wire.errors import WireError
-from wire.facts import RequestFacts, facts_of
-from wire.jsonbody import parse_object
+from wire.facts import RequestFacts
 from wire.shapes import Answer
 from wire.sse import split_sse
 from wire.turns import output_items, response_id
 
 # Exchanges whose response may still come; far more than one process can hold open.
 OPEN_EXCHANGES: Final = 65536
-
-_RESPONSES: Final[frozenset[Api]] = frozenset({"openai-responses", "openai-responses-ws"})
 
 _log = logging.getLogger(__name__)
 
@@ -51,24 +49,23 @@ class Annotator:
         self._asked: OrderedDict[str, _Asked] = OrderedDict()
         self._retries = Retries()
         self._chains = Chains()
+        self._reader = Reader(self._chains)
         self._installations = Installations()
         self._lineage = Lineage()
 
     def annotate_request(self, record: RequestRecord) -> RequestRecord:
         body = _decoded(record.body, record.headers) if is_read(record) else b""
-        parsed = _parsed(body)
-        identity = self._identity(record, body, facts_of(parsed) if parsed is not None else RequestFacts())
-        chain = self._chain(record.api, parsed)
+        read = self._reader.read(record, body)
+        identity = self._identity(record, body, read.facts)
         retry_of = None
         if is_comparable(record):
-            key = _key(record, identity.session_id, body, parsed, chain)
-            retry_of = self._retries.heard_request(record.exchange_id, key)
+            content = read.content or digest_body(body or record.body)
+            retry_of = self._retries.heard_request(record.exchange_id, (identity.session_id, content))
         is_turn = record.api == "openai-responses-ws" and bool(record.body)
-        self._asked[record.exchange_id] = _Asked(identity.session_id, record.api, is_turn, chain)
+        self._asked[record.exchange_id] = _Asked(identity.session_id, record.api, is_turn, read.chain)
         while len(self._asked) > OPEN_EXCHANGES:
             self._asked.popitem(last=False)
-        previous = self._chains.previous(parsed) if is_turn and parsed is not None else None
-        return replace(record, identity=identity, retry_of=retry_of, previous=previous)
+        return replace(record, identity=identity, retry_of=retry_of, previous=read.previous)
 
     def annotate_response(self, record: ResponseRecord) -> tuple[str | None, ResponseRecord]:
         """Also the session of its request, which decides where it is stored."""
@@ -85,12 +82,6 @@ class Annotator:
         heard = gather(record, body, facts)
         identity = self._lineage.attach(heard, identify_heard(heard))
         return self._installations.attach(heard, identity, record.t_request_us)
-
-    def _chain(self, api: Api, parsed: dict[str, Any] | None) -> Chain | None:
-        try:
-            return self._chains.asked(parsed) if parsed is not None and api in _RESPONSES else None
-        except WireError:
-            return None
 
     def _follow(self, asked: _Asked, record: ResponseRecord, *, failed: bool) -> Sequence[Key]:
         """Remembers what a later turn may go on from; of a failure, the other prompt that may repeat it."""
@@ -115,21 +106,6 @@ def _ended(record: ResponseRecord, answer: Answer, *, is_turn: bool) -> Response
     if answer.complete and record.end == "client_abort" and _is_success(record):
         return replace(record, end="complete", error=None)  # Codex leaves on the last event, before the stream's end
     return record
-
-
-def _parsed(body: bytes) -> dict[str, Any] | None:
-    try:
-        return parse_object(body) if body else None
-    except WireError:
-        return None
-
-
-def _key(
-    record: RequestRecord, session_id: str | None, body: bytes, parsed: dict[str, Any] | None, chain: Chain | None
-) -> Key:
-    if chain is not None:
-        return session_id, chain.digest
-    return content_key(session_id, body or record.body, parsed if record.api == "anthropic-messages" else None)
 
 
 def _header(headers: Headers, name: str) -> str | None:

@@ -87,14 +87,20 @@ class Chains:
         turn = self._before(request)
         return turn.exchange_id if turn else None
 
-    def asked(self, request: Item) -> Chain | None:
-        """None when it goes on from a turn that was not heard, or has forgotten; WireError when it cannot be read."""
-        before = self._before(request)
-        if before is None and previous_response_id(request) is not None:
+    @property
+    def empty(self) -> Chain:
+        return Chain(b"", xxhash.xxh3_128(), self._items)
+
+    def asked(self, request: Item, before: Chain | None = None) -> Chain | None:
+        """`before`: of the items that were taken off the request's input, where any were.
+
+        None when it goes on from a turn that was not heard, or has forgotten; WireError when it cannot be read.
+        """
+        turn = self._before(request)
+        if turn is None and previous_response_id(request) is not None:
             return None
-        fixed = _digest(fixed_parts(request))
-        chain = before.chain.under(fixed) if before else Chain(fixed, xxhash.xxh3_128(), self._items)
-        return chain.then(input_items(request))
+        chain = turn.chain if turn else before or self.empty
+        return chain.under(_digest(fixed_parts(request))).then(input_items(request))
 
     def answered(self, response_id: str, exchange_id: str, chain: Chain) -> None:
         """`chain`: the turn's with its output."""

@@ -40,6 +40,7 @@ CA_KEY_BITS: Final = 2048
 
 _POLL_S: Final = 0.02  # while stopping only
 _BACKLOG: Final = 1024  # connections that wait to be accepted: many agents may start at once
+_READ_AHEAD_BYTES: Final = 1 << 20  # of a client: a body of some MB comes in fewer, larger reads
 _CLOSE_S: Final = 5.0  # for the handlers of cancelled connections to come to an end
 
 _log = logging.getLogger(__name__)
@@ -112,7 +113,9 @@ class Listeners:
                 instance: ServerInstance[ProxyMode] = ServerInstance.make(_mode(listener), self._server)
                 tls_context = None if listener == "forward" else client_tls
                 self._accepting.append(
-                    await asyncio.start_server(instance.handle_stream, sock=bound, ssl=tls_context, backlog=_BACKLOG)
+                    await asyncio.start_server(
+                        instance.handle_stream, sock=bound, ssl=tls_context, backlog=_BACKLOG, limit=_READ_AHEAD_BYTES
+                    )
                 )
         except BaseException:
             await self._end()

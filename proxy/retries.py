@@ -21,17 +21,29 @@ from corpus.exchange import RequestRecord, ResponseRecord
 # Failures remembered. A client gives up after at most 30 attempts within minutes.
 REMEMBERED: Final = 4096
 
-_NOT_CONTENT: Final = ("stream", "max_tokens")  # of Claude Code's
+_NOT_CONTENT: Final = ("stream", "max_tokens", "messages")  # of Claude Code's; messages are digested one by one
 
+Digest = xxhash.xxh3_128
 Key = tuple[str | None, bytes]
 
 
-def content_key(session_id: str | None, body: bytes, messages_request: dict[str, Any] | None = None) -> Key:
-    """`body` decoded; `messages_request`: the same parsed, for Anthropic's API. The digest stays in this process."""
-    if messages_request is not None:
-        content = {name: value for name, value in messages_request.items() if name not in _NOT_CONTENT}
-        body = dump_json(content)
-    return session_id, xxhash.xxh3_128_digest(body)
+def digest_messages(before: Digest, messages: Iterable[Any]) -> Digest:
+    """Of all messages of a request: those that `before` is of, then these. Digests stay in this process."""
+    digest = before.copy()
+    for message in messages:
+        digest.update(dump_json(message))
+    return digest
+
+
+def digest_request(request: dict[str, Any], messages: Digest) -> bytes:
+    """Of a request to Anthropic's API, parsed; `messages`: of its messages."""
+    rest = {name: value for name, value in request.items() if name not in _NOT_CONTENT}
+    return messages.digest() + xxhash.xxh3_128_digest(dump_json(rest))
+
+
+def digest_body(body: bytes) -> bytes:
+    """Of any other request; `body` decoded."""
+    return xxhash.xxh3_128_digest(body)
 
 
 class Retries:

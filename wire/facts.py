@@ -28,6 +28,7 @@ NAMED_PATHS: Final = (
     "user_prompt_id",
 )
 
+_TOOLS_ITEM: Final = "additional_tools"
 _SYSTEM_ROLES: Final = frozenset({"system", "developer"})
 
 
@@ -86,6 +87,13 @@ def facts_of(request: dict[str, Any]) -> RequestFacts:
     )
 
 
+def is_told_of(message: object) -> bool:
+    """Whether facts rest on this message or item of a request's history; all others may be left out."""
+    if not isinstance(message, dict):
+        return False
+    return string(message.get("role")) in _SYSTEM_ROLES or message.get("type") == _TOOLS_ITEM
+
+
 def _object(request: dict[str, Any], *path: str) -> dict[str, Any]:
     value: object = request
     for key in path:
@@ -106,7 +114,7 @@ def _tools(request: dict[str, Any]) -> tuple[tuple[str, ...], list[dict[str, Any
     """Names of all tools, and their definitions; newer Codex models send them as items of the input."""
     tools = objects(request.get("tools"))
     for item in objects(request.get("input")):
-        if item.get("type") == "additional_tools":
+        if item.get("type") == _TOOLS_ITEM:
             tools = tools + objects(item.get("tools"))
     return tool_names(tools), tools
 

@@ -1,12 +1,21 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Any
 
-import orjson
 import pytest
 
 from corpus.exchange import ResponseRecord
-from proxy.retries import Retries, content_key, ended_badly
+from proxy.retries import Digest, Key, Retries, digest_body, digest_messages, digest_request, ended_badly
+
+
+def content_key(session_id: str, body: bytes) -> Key:
+    return session_id, digest_body(body)
+
+
+def digest(request: dict[str, Any]) -> bytes:
+    return digest_request(request, digest_messages(Digest(), request["messages"]))
+
 
 GOOD = ResponseRecord("e", "complete", 200, (), 1, 1, 1, (), (), None, None, 0, b"")
 
@@ -44,13 +53,20 @@ def test_other_session_or_other_body_is_no_retry() -> None:
 
 
 def test_claude_code_asking_again_without_a_stream_is_a_retry() -> None:
-    asked = [
+    asked: list[dict[str, Any]] = [
         {"messages": [1], "max_tokens": most, "stream": stream} for most, stream in ((128000, True), (64000, False))
     ]
-    first, second = (content_key("s", orjson.dumps(request), request) for request in asked)
+    first, second = map(digest, asked)
     assert first == second
-    other = {"messages": [2], "max_tokens": 64000, "stream": False}
-    assert first != content_key("s", orjson.dumps(other), other)
+    assert first != digest({"messages": [2], "max_tokens": 64000, "stream": False})
+    assert first != digest(asked[0] | {"temperature": 1})
+
+
+def test_messages_are_digested_alike_in_one_go_and_bit_by_bit() -> None:
+    whole = digest_messages(Digest(), ["a", {"b": 1}, "c"])
+    before = digest_messages(Digest(), ["a"])
+    assert digest_messages(before, [{"b": 1}, "c"]).digest() == whole.digest()
+    assert digest_messages(before, []).digest() == before.digest() != whole.digest()
 
 
 def test_a_failure_may_be_repeated_under_another_key() -> None:
