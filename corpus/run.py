@@ -10,6 +10,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, fields
+from itertools import batched
 from pathlib import Path
 from typing import Any, Final, Literal
 
@@ -72,6 +73,7 @@ class Run:
     summary: dict[str, Any]
 
 
+_GROUP_ROWS: Final = 16_384
 _INT: Final = pa.int64()
 _TEXT: Final = pa.string()
 _INTS: Final = pa.list_(pa.int64())
@@ -94,7 +96,7 @@ _REQUIRED: Final[dict[str, pa.DataType]] = {
 }
 _NULLABLE_TEXT: Final = ("model", "error")
 _NAMES: Final = tuple(field.name for field in fields(SentRequest))
-_SCHEMA: Final = pa.schema(
+ROW_SCHEMA: Final = pa.schema(
     [
         pa.field(name, _REQUIRED.get(name, _TEXT if name in _NULLABLE_TEXT else _INT), nullable=name not in _REQUIRED)
         for name in _NAMES
@@ -131,9 +133,16 @@ def write_run(
     with written_aside(path, force=force, replaceable=is_run) as aside:
         aside.mkdir()
         (aside / "config.json").write_bytes(_json(config))
-        rows = [{name: getattr(request, name) for name in _NAMES} for request in requests]
-        pq.write_table(pa.Table.from_pylist(rows, schema=_SCHEMA), aside / "requests.parquet", compression="zstd")
+        _write_rows(aside / "requests.parquet", requests)
         (aside / "summary.json").write_bytes(_json(summary))
+
+
+def _write_rows(path: Path, requests: Iterable[SentRequest]) -> None:
+    """A row group at a time, so that what is held is one of them."""
+    with pq.ParquetWriter(path, ROW_SCHEMA, compression="zstd") as writer:
+        for group in batched(requests, _GROUP_ROWS):
+            columns = [pa.array([getattr(row, field.name) for row in group], field.type) for field in ROW_SCHEMA]
+            writer.write_table(pa.Table.from_arrays(columns, schema=ROW_SCHEMA))
 
 
 def read_run(path: Path) -> Run:
@@ -174,14 +183,15 @@ def _read_requests(path: Path) -> Iterator[SentRequest]:
     if missing:
         raise InputError(path, f"has no column {missing[0]!r}", "it was not written by `agentreel replay`")
     try:
-        rows = table.select(list(_NAMES)).cast(_SCHEMA).to_pylist()
+        rows = table.select(list(_NAMES)).cast(ROW_SCHEMA).to_pylist()
     except (pa.ArrowInvalid, pa.ArrowNotImplementedError, ValueError) as error:
         raise InputError(path, f"has a column of the wrong type ({str(error).splitlines()[0]})") from error
     for number, row in enumerate(rows):
-        yield _request(row, f"{path}: row {number}")
+        yield row_from(row, f"{path}: row {number}")
 
 
-def _request(row: dict[str, Any], where: str) -> SentRequest:
+def row_from(row: dict[str, Any], where: str) -> SentRequest:
+    """Of one row of a file with `ROW_SCHEMA`; raises InputError for values that no replay wrote."""
     for name in _REQUIRED:
         if row[name] is None:
             raise InputError(where, f"{name} is null")
