@@ -27,6 +27,7 @@ from agentreel.pieces import (
     Manifest,
     Piece,
     code_digest,
+    common_key,
     digest_files,
     piece_bytes,
     piece_path,
@@ -38,13 +39,16 @@ from agentreel.workers import Outcome, Runner
 from anonymize.audit.folder import refuse_unless_passed
 from anonymize.audit.live import LIVE, MakeChains, audit_live, key_shows
 from anonymize.calibration_file import read_calibration
-from anonymize.digests import KEY_BYTES, BlockChains
+from anonymize.contributions import HeadNumbers, write_contributions
+from anonymize.digests import KEY_BYTES
+from anonymize.heads import Contributor, MarkingChains
 from anonymize.policy import check_record
 from anonymize.session import Anonymized, anonymize_session
 from corpus.capture.directory import segment_files, segments_by_stem, session_stem
 from corpus.capture.reader import Captures, open_captures
 from corpus.card import Card
 from corpus.errors import AgentreelError, InputError
+from corpus.exchange import Exchange
 from corpus.output import refuse_existing
 from corpus.session import Session
 from corpus.tables import is_corpus, write_corpus
@@ -78,9 +82,8 @@ class SessionTask:
 
 @dataclass(frozen=True, slots=True)
 class Done:
-    """What a task reports; its piece is in its file."""
+    """What a task reports: counts and names, no digest of anything that was read; its piece is in its file."""
 
-    manifest: Manifest
     tokenizer: str  # name
     tokenizer_sha256: str
     requests: int
@@ -144,6 +147,7 @@ def session_tasks(captures: Captures, folder: Path, settings: BuildSettings) -> 
 
 def make_piece(task: SessionTask) -> Done:
     """The whole work of one task; finds its piece or writes it. InputError when nothing can be built at all."""
+    _refuse_elsewhere(task)
     tokenizer = load_tokenizer(task.settings.tokenizer)
     manifest = Manifest(digest_files(_files(task)), task.code, _config_digest(task, tokenizer))
     path = piece_path(task.folder, task.session_ids)
@@ -153,13 +157,23 @@ def make_piece(task: SessionTask) -> Done:
         piece = _make_piece(task, tokenizer, manifest, path)
     failed = tuple(test for test, ok in piece.audit.items() if not ok)
     requests = len(piece.session.requests) if piece.session else 0
-    return Done(manifest, tokenizer.name, tokenizer.sha256, requests, found, failed)
+    return Done(tokenizer.name, tokenizer.sha256, requests, found, failed)
+
+
+def _refuse_elsewhere(task: SessionTask) -> None:
+    """A worker on another machine must have the same code, and see the same disk."""
+    if code_digest() != task.code:
+        raise AgentreelError("a worker runs another version of agentreel; install the same one everywhere")
+    if not task.folder.is_dir():
+        problem = "is not there on a worker"
+        raise InputError(task.folder, problem, "build into a folder that all workers share, and reach by the same path")
 
 
 def _make_piece(task: SessionTask, tokenizer: Tokenizer, manifest: Manifest, path: Path) -> Piece:
     captures = _opened(task.captures)
-    key = secrets.token_bytes(KEY_BYTES)
-    made = _anonymized(captures, task, tokenizer, key, BlockChains)
+    key, common = secrets.token_bytes(KEY_BYTES), common_key(task.folder)
+    marking, contributor = MarkingChains(common), Contributor()
+    made = _anonymized(captures, task, tokenizer, key, marking, contributor.heard)
     audit: dict[str, bool] = {}
     session = made.session
     if session is not None and task.audited:
@@ -174,19 +188,26 @@ def _make_piece(task: SessionTask, tokenizer: Tokenizer, manifest: Manifest, pat
     names = set(map(str, _files(task)))
     damage = tuple((one.file, one.offset, one.problem) for one in captures.damage if one.file in names)
     rejected = dict(sorted(made.rejected.items()))
-    piece = Piece(manifest, rejected, audit | {"T14": True}, damage, session)
+    head = None if session is None else marking.head(contributor)
+    piece = Piece(manifest, rejected, audit | {"T14": True}, damage, session, head)
     plain = piece_bytes(piece)
-    if key_shows(key, (plain, write_piece(path, plain))):
+    written = (plain, write_piece(path, plain))
+    if key_shows(key, written) or key_shows(common, written):
         path.unlink()
         piece = replace(piece, audit=audit | {"T14": False})
     return piece
 
 
 def _anonymized(
-    captures: Captures, task: SessionTask, tokenizer: Tokenizer, key: bytes, chains: MakeChains
+    captures: Captures,
+    task: SessionTask,
+    tokenizer: Tokenizer,
+    key: bytes,
+    chains: MakeChains,
+    listen: Callable[[Iterable[Exchange]], Iterable[Exchange]] = lambda heads: heads,
 ) -> Anonymized:
     settings = task.settings
-    heads = family_exchanges(captures, task.session_ids, bodies=False)
+    heads = listen(family_exchanges(captures, task.session_ids, bodies=False))
     calibration = read_calibration(settings.calibration, tokenizer) if settings.calibration else None
     return anonymize_session(
         family_exchanges(captures, task.session_ids),
@@ -224,14 +245,19 @@ def merge_pieces(
         rejected=report.rejected,
         calibration=_file_sha256(settings.calibration) if settings.calibration else None,
     )
-    sessions = _sessions(tasks, done, report, card.audit)
-    return write_corpus(
-        target, _refuse_none(sessions, captures.path, report), card, force=force, approve=refuse_unless_passed
-    )
+    heads = HeadNumbers()
+    sessions = _refuse_none(_sessions(tasks, done, report, card.audit, heads), captures.path, report)
+    written = write_corpus(target, sessions, card, force=force, approve=refuse_unless_passed)
+    write_contributions(target, heads.contributions(), written.fingerprint)
+    return written
 
 
 def _sessions(
-    tasks: Sequence[SessionTask], done: Mapping[int, Done], report: BuildReport, audit: dict[str, str]
+    tasks: Sequence[SessionTask],
+    done: Mapping[int, Done],
+    report: BuildReport,
+    audit: dict[str, str],
+    heads: HeadNumbers,
 ) -> Iterator[Session]:
     """The pieces' sessions, numbered anew; counts go to the report and, at the end, to the card."""
     number = 0
@@ -239,13 +265,14 @@ def _sessions(
     for task_number, task in enumerate(tasks):
         if task_number not in done:
             continue
-        piece = read_piece(piece_path(task.folder, task.session_ids), done[task_number].manifest)
+        piece = read_piece(piece_path(task.folder, task.session_ids))
         if piece is None:
             raise AgentreelError(f"{task.folder}: a piece vanished or changed; build again")
         report.rejected.update(piece.rejected)
         report.damage.extend(piece.damage)
         if piece.session is not None:
             passed.update(piece.audit.keys())
+            heads.add(piece.head)
             yield replace(piece.session, session=number)
             number += 1
     audit.update({test: f"passed on {passed[test]} of {number} sessions" for test in LIVE if passed[test]})

@@ -3,7 +3,8 @@
 A piece holds a session's rows and counts behind a manifest of three digests: the captured bytes that went in, the code
 that worked on them, and the settings. A build that was killed and is started again takes every piece whose manifest
 still says the same, and makes the others anew. The folder stands beside the corpus under a hidden name, for its owner
-only, holds integers and listed words as the corpus does, and goes when the corpus is finished.
+only, holds integers and listed words as the corpus does, and goes when the corpus is finished. What it has beyond a
+corpus is for `anonymize.heads`: digests of the harness's part of prompts, and a key for them that all tasks share.
 """
 
 from __future__ import annotations
@@ -11,9 +12,10 @@ from __future__ import annotations
 import fcntl
 import hashlib
 import os
+import secrets
 import shutil
 from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass
 from functools import cache
 from pathlib import Path
@@ -26,12 +28,15 @@ import anonymize
 import corpus
 import dagbuild
 import wire
+from anonymize.digests import KEY_BYTES
+from anonymize.heads import Head
 from corpus.capture.directory import session_stem
 from corpus.errors import InputError
 from corpus.rows import Row, rows_of, session_of
 from corpus.session import Session
 
 _SUFFIX: Final = ".piece"
+_COMMON_KEY: Final = "common.key"
 _TABLES: Final = ("agents", "requests", "tool_calls", "edges")
 _LEVEL: Final = 3  # of zstd
 
@@ -52,6 +57,7 @@ class Piece:
     audit: dict[str, bool]  # live audit tests that ran on this session
     damage: tuple[tuple[str, int, str], ...]  # file, offset and problem of what could not be read
     session: Session | None  # numbered 0; None when no exchange was kept
+    head: Head | None = None  # what it may have in common with other people's sessions
 
 
 @contextmanager
@@ -74,20 +80,35 @@ def work_folder(corpus_path: Path) -> Iterator[Path]:
         shutil.rmtree(folder)
 
 
+def common_key(folder: Path) -> bytes:
+    """One for all pieces of a folder, made by whoever asks first; it lives as long as they do."""
+    path = folder / _COMMON_KEY
+    if not path.exists():
+        aside = path.with_suffix(f".{os.getpid()}.partial")
+        with open(aside, "wb", opener=lambda name, flags: os.open(name, flags, 0o600)) as file:
+            file.write(secrets.token_bytes(KEY_BYTES))
+        with suppress(FileExistsError):
+            os.link(aside, path)
+        aside.unlink()
+    return path.read_bytes()
+
+
 def piece_path(folder: Path, session_ids: Iterable[str | None]) -> Path:
     """Ids are other people's strings, so the name is a digest of them."""
     stems = "\0".join(session_stem(session_id) for session_id in session_ids)
     return folder / (hashlib.blake2b(stems.encode(), digest_size=16).hexdigest() + _SUFFIX)
 
 
-def read_piece(path: Path, manifest: Manifest) -> Piece | None:
-    """None when there is no piece, it is damaged, or it was made from something else."""
+def read_piece(path: Path, manifest: Manifest | None = None) -> Piece | None:
+    """None when there is no piece, it is damaged, or it was made from something else than `manifest` says."""
     try:
         values: dict[str, Any] = orjson.loads(zstandard.ZstdDecompressor().decompress(path.read_bytes()))
-        if Manifest(**values["manifest"]) != manifest:
+        made_from = Manifest(**values["manifest"])
+        if manifest is not None and made_from != manifest:
             return None
         rows = values.pop("rows")
-        values |= {"manifest": manifest, "damage": tuple(tuple(one) for one in values["damage"])}
+        values |= {"manifest": made_from, "damage": tuple(tuple(one) for one in values["damage"])}
+        values["head"] = values["head"] and Head(values["head"][0], dict(values["head"][1]))
         return Piece(**values, session=None if rows is None else _session(rows))
     except (OSError, zstandard.ZstdError, orjson.JSONDecodeError, KeyError, TypeError, ValueError):
         return None
@@ -100,6 +121,7 @@ def piece_bytes(piece: Piece) -> bytes:
         "rejected": piece.rejected,
         "audit": piece.audit,
         "damage": piece.damage,
+        "head": piece.head and [piece.head.contributor, list(piece.head.blocks.items())],
         "rows": None if piece.session is None else rows_of(piece.session),
     }
     return orjson.dumps(values)

@@ -3,7 +3,8 @@
 `build` writes the owner's column: exact numbers, and words from fixed lists. `publish` applies the public column
 (`anonymize.public`): what is quantised, capped or dropped because it would recognise a session or name its user. A
 field that the table does not know stops the export, fields added later included; so does a value that its treatment
-does not allow. Nothing in either column depends on a key.
+does not allow. Nothing in either column depends on a key. What may show only if enough people have it, and what shows
+as shared between them, is for `anonymize.crowd` and `anonymize.sharing`; the notes say where.
 
 | treatment | the value that leaves |
 |---|---|
@@ -18,7 +19,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, fields, is_dataclass
+from dataclasses import dataclass, fields, is_dataclass, replace
 from typing import Any, Final, Literal, get_args
 
 from anonymize.cleanup import REJECTIONS
@@ -86,6 +87,11 @@ def _pattern(word: Callable[[str], str | None], note: str) -> Field:
     return Field(treatment, treatment)
 
 
+def _crowded(field: Field, more: str) -> Field:
+    """Whatever the value, `anonymize.crowd` looks at how many people have it."""
+    return replace(field, public=replace(field.public, note=field.public.note + more))
+
+
 _KEPT: Final = Treatment("kept")
 _DROPPED: Final = Treatment("dropped")
 _CLOCK: Final = Treatment("quantised", "0.1 s from the start; pauses at most 1 h", step=TIME_GRID_US, by="clock")
@@ -100,10 +106,12 @@ FIELDS: Final[dict[str, dict[str, Field]]] = {
         "session": _same,  # its number in the corpus
         "source_format": _literal(SourceFormat),
         "source_dialect": _literal(SourceDialect),
-        "harness": _words(HARNESSES, "known harnesses"),
-        "harness_version": Field(_KEPT, Treatment("capped", "major and minor", limit=2)),
+        "harness": _crowded(_words(HARNESSES, "known harnesses"), "; rare ones are other"),
+        "harness_version": _crowded(
+            Field(_KEPT, Treatment("capped", "major and minor", limit=2)), "; rare ones are dropped"
+        ),
         "block_size": _same,
-        "models": _pattern(public_model, "public model names"),
+        "models": _crowded(_pattern(public_model, "public model names"), "; rare ones are other"),
         "agents": _same,
         "requests": _same,
         "tool_calls": _same,
@@ -152,11 +160,19 @@ FIELDS: Final[dict[str, dict[str, Field]]] = {
         "output_tokens": _private,
         "reasoning_tokens": _private,
     },
-    "Blocks": {"base": _same, "keep": _same, "run_start": _same, "run_len": _same},
+    "Blocks": {
+        "base": _same,
+        "keep": _same,
+        "run_start": Field(_KEPT, Treatment("kept", "what five contributors share under numbers drawn anew")),
+        "run_len": _same,
+    },
     "Segments": {
         "keep": _same,
         "roles": _literal(Role),
-        "tokens": Field(_KEPT, Treatment("quantised", "ends at whole blocks; tools and system at 256", by="lengths")),
+        "tokens": Field(
+            _KEPT,
+            Treatment("quantised", "ends at whole blocks; tools and system at 256, rare sizes at 4096", by="lengths"),
+        ),
     },
     "ToolCall": {
         "call": _same,

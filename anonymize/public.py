@@ -17,19 +17,18 @@ from bisect import bisect_right
 from collections.abc import Sequence
 from dataclasses import fields, is_dataclass, replace
 from itertools import accumulate
-from typing import Any, Final
+from typing import Any
 
+from anonymize.heads import HEAD_ROLES
 from anonymize.policy import HEAD_STEP_TOKENS, PAUSE_CAP_US, TIME_GRID_US, LeakError, Treatment, rule_of
 from corpus.blocks import SegmentList, count_blocks, encode_segments, expand_segments
 from corpus.session import Attempt, Edge, Request, Role, Session
-
-_HEAD: Final[frozenset[Role]] = frozenset({"tools", "system"})
 
 
 def public_session(session: Session) -> Session:
     """`LeakError` when the session holds a field that the table does not know, or a word without a public one."""
     requests = _on_public_clock(session.requests)
-    requests = _in_whole_blocks(requests, session.block_size)
+    requests = in_whole_blocks(requests, session.block_size, HEAD_STEP_TOKENS)
     edges = tuple(replace(edge, delay_us=_delay_us(edge, requests)) for edge in session.edges)
     public: Session = _apply(replace(session, requests=requests, edges=edges))
     return public
@@ -117,8 +116,10 @@ class _Clock:
         return past // TIME_GRID_US * TIME_GRID_US
 
 
-def _in_whole_blocks(requests: Sequence[Request], block_size: int) -> tuple[Request, ...]:
-    rounded = [_rounded(segments, block_size) for segments in expand_segments(requests)]
+def in_whole_blocks(requests: Sequence[Request], block_size: int, head_step: int) -> tuple[Request, ...]:
+    """Prompts and segments end where whole blocks do; tools and system prompts at `head_step` tokens."""
+    head_step = max(head_step // block_size, 1) * block_size
+    rounded = [_rounded(segments, block_size, head_step) for segments in expand_segments(requests)]
     deltas = encode_segments(rounded, [request.blocks for request in requests])
     return tuple(
         replace(
@@ -130,12 +131,12 @@ def _in_whole_blocks(requests: Sequence[Request], block_size: int) -> tuple[Requ
     )
 
 
-def _rounded(segments: SegmentList, block_size: int) -> SegmentList:
+def _rounded(segments: SegmentList, block_size: int, head_step: int) -> SegmentList:
     made: list[tuple[Role, int]] = []
     end = public_end = 0
     for role, tokens in segments:
         end += tokens
-        step = max(HEAD_STEP_TOKENS // block_size, 1) * block_size if role in _HEAD else block_size
+        step = head_step if role in HEAD_ROLES else block_size
         before, public_end = public_end, max(public_end, end // step * step)
         made.append((role, public_end - before))
     return tuple(made)

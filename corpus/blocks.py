@@ -22,6 +22,10 @@ from numpy.typing import NDArray
 from corpus.session import Blocks, Request, Role, Segments
 
 Ids = NDArray[np.int64]
+# Numbers from here on mean the same prefix in every session of a corpus (`publish` gives them to what many people have
+# in common, always at the front of a prompt); numbers below are a session's own. Imports keep the ids they come with.
+SHARED_FROM: Final = 1 << 40
+
 SegmentList = tuple[tuple[Role, int], ...]
 
 # Multipliers of splitmix64's finaliser (Steele, Lea, Flood 2014) and its golden-ratio step.

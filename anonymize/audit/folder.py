@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
-from anonymize.audit.canonical import find_odd_block
+from anonymize.audit.canonical import SharedBlocks, find_odd_block
 from anonymize.audit.clock import find_odd_time
 from anonymize.audit.files import find_metadata
 from anonymize.audit.finding import Finding
@@ -26,12 +26,14 @@ def audit_folder(folder: Path, uniqueness: Uniqueness | None = None) -> list[Fin
     card = read_card(folder)
     flaws: dict[str, list[str]] = {name: [] for name in ("T1", "T7", "T8", "T11", "T12")}
     _note(flaws, _card_flaws(card))
-    sessions = 0
+    sessions, shared = 0, SharedBlocks()
     for session in read_corpus(folder):
         sessions += 1
         _note(flaws, ((test, f"session {session.session}: {flaw}") for test, flaw in _session_flaws(session, card)))
+        shared.add(session)
         if uniqueness is not None:
             uniqueness.add(session)
+    flaws["T1"] += shared.flaws(public=card.policy == "public")
     flaws["T12"] += find_metadata(folder)
     clean = f"{sessions} sessions, policy of the {card.policy}"
     return [Finding(test, not found, summary(found) if found else clean) for test, found in flaws.items()]

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import os
+import re
 import signal
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
@@ -12,12 +13,15 @@ import pytest
 import agentreel.building
 from agentreel.building import Done, SessionTask, build_corpus, make_piece, session_tasks
 from agentreel.workers import InThisProcess, Outcome, WorkerProcesses
+from anonymize.contributions import contributions_path, read_contributions
 from anonymize.policy import check_record
 from corpus.capture.reader import Captures, open_captures
 from corpus.errors import AgentreelError, InputError
+from corpus.exchange import Exchange, Identity
 from corpus.session import Session
 from corpus.tables import read_card, read_corpus
 from tests.agentreel.building_site import SETTINGS, US, built, bytes_of, record, talk
+from tests.anonymize.exchanges import claude_answer, claude_body, exchange, user
 
 
 def test_every_exchange_is_a_request_or_counted_with_a_reason(chain: Any, tmp_path: Path) -> None:
@@ -174,3 +178,38 @@ def test_a_piece_that_vanishes_before_the_end_is_said(captures: Captures, tmp_pa
 
     with pytest.raises(AgentreelError, match="vanished or changed; build again"):
         built(captures, tmp_path / "corpus", Thief())
+
+
+def sent_by(*people: str | None) -> list[Exchange]:
+    """A session each, of one harness with a long system prompt."""
+    system = " ".join(f"rule {n}" for n in range(200))
+    made = []
+    for number, person in enumerate(people):
+        who = Identity(session_id=f"s{number}", purpose="turn", harness="claude-code", harness_version="2.1.328")
+        body = claude_body([user(f"question {number}")], system=system)
+        one = exchange(number, body, claude_answer({"type": "text", "text": "done"}), identity=who)
+        made.append(Exchange(replace(one.request, contributor=person), one.response))
+    return made
+
+
+def test_what_people_have_in_common_lies_beside_the_corpus_and_not_in_it(tmp_path: Path) -> None:
+    corpus = tmp_path / "corpus"
+    of_many = record(tmp_path / "captures", sent_by("ann", "bob", "ann", None))
+    made = built(of_many, corpus)
+    known = read_contributions(corpus, read_card(corpus).fingerprint)
+    assert known.contributors == (0, 1, 0, None)
+    blocks = [known.common_blocks(session) for session in range(4)]
+    assert blocks[0] == blocks[1] == blocks[2] != {} == blocks[3]
+    assert made == built(record(tmp_path / "again", sent_by(None, None, None, None)), tmp_path / "plain")
+    assert not contributions_path(tmp_path / "plain").exists()
+    written = contributions_path(corpus).read_bytes()
+    assert b"ann" not in written
+    assert max(map(len, re.findall(rb"[0-9a-f]+", written))) == 32, "no digest but the fingerprint of the corpus"
+
+
+def test_what_an_earlier_build_knew_does_not_stay(tmp_path: Path) -> None:
+    corpus = tmp_path / "corpus"
+    built(record(tmp_path / "many", sent_by("ann", "bob")), corpus)
+    alone = record(tmp_path / "alone", sent_by("ann", "ann"))
+    build_corpus(alone, corpus, SETTINGS, InThisProcess(), created_by=US, force=True)
+    assert not contributions_path(corpus).exists()

@@ -19,7 +19,7 @@ from distributed import LocalCluster
 import agentreel.cluster as cluster_module
 from agentreel.building import Done, build_corpus, make_piece, session_tasks
 from agentreel.cluster import DaskCluster
-from agentreel.pieces import piece_path, read_common_key, read_piece, work_folder
+from agentreel.pieces import common_key, piece_path, read_piece, work_folder
 from agentreel.workers import Outcome
 from anonymize.audit.live import key_shows
 from corpus.capture.reader import Captures
@@ -106,7 +106,7 @@ def test_what_a_task_takes_and_gives_holds_no_key_and_no_digest_of_what_was_read
             assert piece is not None
             travels = pickle.dumps((task, done))
             assert piece.manifest.input.encode() not in travels
-            assert not key_shows(read_common_key(folder), (travels,))
+            assert not key_shows(common_key(folder), (travels,))
             assert {field.type for field in fields(done)} == {"str", "int", "bool", "tuple[str, ...]"}
 
 

@@ -10,6 +10,7 @@ from agentreel.pieces import (
     Manifest,
     Piece,
     code_digest,
+    common_key,
     digest_files,
     piece_bytes,
     piece_path,
@@ -17,6 +18,7 @@ from agentreel.pieces import (
     work_folder,
     write_piece,
 )
+from anonymize.heads import Head
 from corpus.errors import InputError
 from tests.anonymize.exchanges import claude_answer, claude_body, exchange, session_of, user
 
@@ -26,12 +28,13 @@ MANIFEST = Manifest("1", "2", "3")
 @pytest.fixture
 def piece() -> Piece:
     session = session_of([exchange(1, claude_body([user("hi")]), claude_answer({"type": "text", "text": "hello"}))])
-    return Piece(MANIFEST, {"title": 2}, {"T2": True}, (("a.segment", 7, "torn"),), session)
+    head = Head("a" * 32, {1: "b" * 32, 2: "c" * 32})
+    return Piece(MANIFEST, {"title": 2}, {"T2": True}, (("a.segment", 7, "torn"),), session, head)
 
 
 @pytest.mark.parametrize("empty", [False, True])
 def test_a_piece_comes_back_equal(tmp_path: Path, piece: Piece, empty: bool) -> None:
-    made = replace(piece, session=None) if empty else piece
+    made = replace(piece, session=None, head=None) if empty else piece
     write_piece(tmp_path / "a.piece", piece_bytes(made))
     assert read_piece(tmp_path / "a.piece", MANIFEST) == made
 
@@ -100,3 +103,10 @@ def test_digests_follow_names_and_bytes(tmp_path: Path) -> None:
 
 def test_the_code_has_one_digest() -> None:
     assert code_digest() == code_digest() != ""
+
+
+def test_all_pieces_of_a_folder_have_one_private_key_and_it_goes_with_them(tmp_path: Path) -> None:
+    with work_folder(tmp_path / "one") as folder, work_folder(tmp_path / "two") as other:
+        assert common_key(folder) == common_key(folder) != common_key(other)
+        assert [stat.S_IMODE(path.stat().st_mode) for path in folder.iterdir() if path.suffix == ".key"] == [0o600]
+    assert list(tmp_path.iterdir()) == []
