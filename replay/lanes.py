@@ -45,8 +45,8 @@ class Lanes:
         method, plan = METHODS[self._rules.method], self._next_plan()
         point_us = method.start_point_us(plan, lane, self._rules.seed)
         split = split_at(plan, point_us, primes_last_in_flight=method.primes_last_in_flight)
-        began_us = min(request.recorded_start_us for request in plan.requests)
-        origin_us = round((point_us - began_us) / self._rules.speedup)
+        first = min(plan.requests, key=lambda request: request.recorded_start_us)
+        origin_us = first.offset_us + round((point_us - first.recorded_start_us) / self._rules.speedup)
         longest_us = method.longest_lead_us or 0
         leads = {
             r.request: round(min(point_us - r.recorded_start_us, longest_us) / self._rules.speedup)

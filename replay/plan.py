@@ -13,13 +13,13 @@ from __future__ import annotations
 
 import json
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Literal
 
 from corpus.dropping import bridge_edges, drop_requests
 from corpus.errors import InputError
-from corpus.graph import streams_of
+from corpus.graph import streams_of, topological_order
 from corpus.session import Anchor, Edge, Request, Session
 
 DropReason = Literal["over_context", "empty_prompt", "in_no_stream"]
@@ -46,12 +46,13 @@ class Wait:
 class Graph:
     """Streams in the order of sending, and what each request waits for: first what its own stream makes it wait for.
 
-    A request in no stream is not sent. `marker_block`: where prompts begin to differ between plays, if not at their
-    first block.
+    A request in no stream is not sent. `starts_us`: when requests began, where whoever drew it reads the source's clock
+    otherwise. `marker_block`: where prompts begin to differ between plays, if not at their first block.
     """
 
     streams: tuple[tuple[int, ...], ...]
     waits: Mapping[int, tuple[Wait, ...]]
+    starts_us: Mapping[int, int] = field(default_factory=dict)
     marker_block: Mapping[int, int] = field(default_factory=dict)
 
 
@@ -91,14 +92,16 @@ def plan_session(session: Session, rules: PlanRules, draw: DrawGraph | None = No
     try:
         graph = _recorded_graph(session, dropped.keys()) if draw is None else _drawn_graph(session, dropped, draw)
     except ValueError as error:
-        raise InputError(session.label, f"edges cannot be replayed ({error})", "link the session again") from error
-    offsets = _offsets(session.requests, None if rules.open_loop else rules.idle_cap_us)
+        hint = "link the session again" if draw is None else "replay it without --compat"
+        raise InputError(session.label, f"edges cannot be replayed ({error})", hint) from error
+    requests = [_moved(r, graph.starts_us.get(r.request, r.t_start_us)) for r in session.requests]
+    offsets = _offsets(requests, None if rules.open_loop else rules.idle_cap_us)
     planned = tuple(
-        _planned(session, session.requests[number], stream[0], graph, offsets, rules)
+        _planned(session, requests[number], stream[0], graph, offsets, rules)
         for stream in graph.streams
         for number in stream
     )
-    for number in {r.request for r in session.requests} - dropped.keys() - {r.request for r in planned}:
+    for number in {r.request for r in requests} - dropped.keys() - {r.request for r in planned}:
         dropped[number] = "in_no_stream"
     return SessionPlan(
         session=session.session,
@@ -140,14 +143,28 @@ def _drawn_graph(session: Session, dropped: Mapping[int, DropReason], draw: Draw
     """Drawn of the session without the dropped requests, in its own numbers again."""
     graph = draw(drop_requests(session, dropped.keys()))
     stay = [r.request for r in session.requests if r.request not in dropped]
+    topological_order(len(stay), _as_edges(graph))
     return Graph(
         streams=tuple(tuple(stay[number] for number in stream) for stream in graph.streams),
         waits={
             stay[dst]: tuple(Wait(stay[wait.src], wait.delay_us, wait.anchor) for wait in waits)
             for dst, waits in graph.waits.items()
         },
+        starts_us={stay[number]: start for number, start in graph.starts_us.items()},
         marker_block={stay[number]: block for number, block in graph.marker_block.items()},
     )
+
+
+def _as_edges(graph: Graph) -> Iterator[Edge]:
+    for dst, waits in graph.waits.items():
+        yield from (Edge(wait.src, dst, "sequence", wait.delay_us, wait.anchor, "timing") for wait in waits)
+
+
+def _moved(request: Request, start_us: int) -> Request:
+    if start_us == request.t_start_us:
+        return request
+    end_us = None if request.t_end_us is None else request.t_end_us - request.t_start_us + start_us
+    return replace(request, t_start_us=start_us, t_end_us=end_us)
 
 
 def _planned(
