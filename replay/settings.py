@@ -14,6 +14,8 @@ from corpus.run import Phase
 from replay.commands import Warmup
 from replay.endpoints import EndpointName
 from replay.engines import check_extra_body
+from replay.method import MethodName
+from replay.sampling import Sampling
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,6 +29,13 @@ class ReplaySettings:
     duration_s: float = 3600
     seed: int = 42
     warmup: Warmup = "steady"
+    sampling: Sampling = "sequential"
+    method: MethodName = "published"
+    repeats: bool = False  # without warm-up: sessions come again until the duration is over
+    requests: int | None = None  # to profile at most
+    open_loop: bool = False  # by time stamps, whatever the server does
+    grace_s: float = 30  # for answers in flight when the duration is over
+    failure_share: float = 0.1  # of a phase's requests; more failures stop the run
     idle_cap_s: float = 300
     speedup: float = 1
     max_context: int | None = None  # tokens, prompt plus output
@@ -57,6 +66,9 @@ def check_settings(settings: ReplaySettings) -> None:
         ("--concurrency", settings.concurrency, 1),
         ("--idle-cap", settings.idle_cap_s, 0),
         ("--max-context", 1 if settings.max_context is None else settings.max_context, 1),
+        ("--requests", 1 if settings.requests is None else settings.requests, 1),
+        ("--grace", settings.grace_s, 0),
+        ("--failures", settings.failure_share, 0),
     ):
         if not value >= least:
             raise InputError(option, f"is {value}", f"give {least} or more")
@@ -65,7 +77,15 @@ def check_settings(settings: ReplaySettings) -> None:
             raise InputError(option, f"is {amount}", "give a number above 0")
     if urlsplit(settings.url).scheme not in ("http", "https"):
         raise InputError("--url", f"{settings.url!r} is no http or https address", "for example http://127.0.0.1:8000")
+    check_method(settings)
     check_extra_body(settings.extra_body)
+
+
+def check_method(settings: ReplaySettings) -> None:
+    if settings.open_loop and settings.warmup != "none":
+        raise InputError("--open-loop", "has no warm-up", "leave out --warmup, or give --warmup none")
+    if settings.open_loop and settings.method != "published":
+        raise InputError("--open-loop", "is no method of the harness", "leave out --compat")
 
 
 def describe(settings: ReplaySettings) -> dict[str, Any]:
@@ -81,6 +101,12 @@ def describe(settings: ReplaySettings) -> dict[str, Any]:
         "duration_s": settings.duration_s,
         "seed": settings.seed,
         "warmup": settings.warmup,
+        "sampling": settings.sampling,
+        "method": settings.method,
+        "requests": settings.requests,
+        "open_loop": settings.open_loop,
+        "grace_s": settings.grace_s,
+        "failure_share": settings.failure_share,
         "idle_cap_s": settings.idle_cap_s,
         "speedup": settings.speedup,
         "max_context": settings.max_context,
