@@ -10,7 +10,7 @@ each. A message is one chunk, its line feed counted, so `messages` gives back ea
 feeds itself. `status` is what the same answer over HTTP would have: 200 when the model answers, an error message's own
 status else. A message outside a turn is an exchange of api `other`. What a turn's input builds on is linked
 (`previous`) and not repeated: `corpus.turns` makes bodies whole again. A handshake is an exchange of its own only when
-no turn came of it.
+no turn came of it: the first exchange on its connection has its id, so the later of two requests with one id counts.
 """
 
 from __future__ import annotations

@@ -53,6 +53,10 @@ class Annotator:
         self._installations = Installations()
         self._lineage = Lineage()
 
+    def is_open(self, exchange_id: str) -> bool:
+        """Whether its request was annotated and its response not."""
+        return exchange_id in self._asked
+
     def annotate_request(self, record: RequestRecord) -> RequestRecord:
         body = _decoded(record.body, record.headers) if is_read(record) else b""
         read = self._reader.read(record, body)

@@ -11,7 +11,7 @@ from collections.abc import Callable
 from typing import Final
 
 from corpus.exchange import End
-from proxy.assembler import Assembler, Ended, Event, Record, RequestBody, RequestHead
+from proxy.assembler import Assembler, Ended, Event, Record, RequestHead
 from proxy.endings import Failure, Unreached, ending_of, words_for
 
 BROKEN: Final = "the recorder failed while listening; the body is not whole"
@@ -27,7 +27,6 @@ class Exchange:
         self.client_id = client_id
         self.muted = muted  # it passes while recording is paused: nothing of it is kept
         self.request_complete = False
-        self.withheld: RequestBody | None = None  # not told yet: it may turn out to be part of something else
         self.broken = False
 
 

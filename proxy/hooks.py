@@ -31,7 +31,6 @@ from wire.api import api_of
 ANSWERED_HERE: Final = ""  # `upstream` of an exchange that the recorder answered itself
 
 _SWITCHED: Final = 101
-_UPGRADE: Final = "upgrade"  # a handshake that leads to turns is told with them, and not on its own
 
 
 class Hooks:
@@ -97,10 +96,7 @@ class Hooks:
             return
         exchange.request_complete = True
         body = RequestBody(self.hearing.clock(), flow.request.raw_content or b"")
-        if _UPGRADE in flow.request.headers:
-            exchange.withheld = body
-        else:
-            self.hearing.guarded(flow.id, lambda: self.hearing.hear(exchange, body))
+        self.hearing.guarded(flow.id, lambda: self.hearing.hear(exchange, body))
 
     def responseheaders(self, flow: http.HTTPFlow) -> None:
         exchange, response = self.hearing.open.get(flow.id), flow.response
@@ -111,8 +107,6 @@ class Hooks:
             self.hearing.guarded(flow.id, lambda: self._hear_response_head(exchange, response))
 
     def _hear_response_head(self, exchange: Exchange, response: http.Response) -> None:
-        if exchange.withheld and response.status_code != _SWITCHED:
-            self.hearing.hear(exchange, exchange.withheld)
         self.hearing.hear(exchange, self._response_head(exchange, response))
 
     def _response_head(self, exchange: Exchange, response: http.Response) -> ResponseHead:

@@ -84,10 +84,12 @@ class Scribe:
 
     def _write(self, record: Record) -> None:
         if isinstance(record, RequestRecord):
+            is_new = not self._annotator.is_open(record.exchange_id)  # else a handshake that is now a turn
             request = self._annotator.annotate_request(record)
             self._pen.write_request(request)
-            self.tally.heard_request(request)
-            self.counts.update(requests=1, request_bytes=len(request.body))
+            if is_new:
+                self.tally.heard_request(request)
+            self.counts.update(requests=is_new, request_bytes=len(request.body))
         else:
             session_id, response = self._annotator.annotate_response(record)
             self._pen.write_response(session_id, response)

@@ -2,8 +2,10 @@
 
 A client's `response.create` opens a turn, the server's messages answer it, and its last message ends it. Codex never
 has two turns open on a connection; should a client, then answers come in the order of the questions. A message that is
-part of no turn becomes an exchange of its own, of api `other`, so that nothing is lost. Bytes are only read here:
-mitmproxy relays them as a plain TCP stream, so compression, masks, pings and how a connection ends stay as they are.
+part of no turn becomes an exchange of its own, of api `other`, so that nothing is lost. The handshake was told as an
+exchange when it was heard; the first exchange that comes of it takes its id, and is that one told anew. Bytes are only
+read here: mitmproxy relays them as a plain TCP stream, so compression, masks, pings and how a connection ends stay as
+they are.
 """
 
 from __future__ import annotations
@@ -33,7 +35,7 @@ class Connection:
         self._server = MessageReader()
         self._t_began_us: dict[bool, int] = {}  # by side: when the message that is coming in began
         self._turns: deque[str] = deque()  # open ones
-        self._had_exchanges = False
+        self._told_anew = False  # the handshake, as the first exchange
         self._deaf = False
 
     def hear(self, data: bytes, *, from_client: bool) -> None:
@@ -50,8 +52,8 @@ class Connection:
         for key in tuple(self._turns):
             self._hearing.break_off(key, client_left=client_left)
         self._turns.clear()
-        if not self._had_exchanges:
-            self._had_exchanges = True
+        if not self._told_anew:
+            self._told_anew = True
             key = self._handshake.assembler.head.exchange_id
             self._handshake.broken = self._deaf
             self._hearing.open[key] = self._handshake
@@ -103,9 +105,11 @@ class Connection:
 
     def _open(self, api: Api, t_us: int) -> tuple[str, Exchange]:
         shaken: RequestHead = self._handshake.assembler.head
-        head = replace(shaken, exchange_id=self._hearing.new_id(t_us), t_us=t_us, api=api)
-        self._had_exchanges = True
         muted = self._hearing.mutes()
+        anew = not (self._told_anew or muted)
+        exchange_id = shaken.exchange_id if anew else self._hearing.new_id(t_us)
+        head = replace(shaken, exchange_id=exchange_id, t_us=t_us, api=api)
+        self._told_anew |= anew
         return head.exchange_id, self._hearing.begin(head.exchange_id, head, self._handshake.client_id, muted=muted)
 
     def _close(self, *, client_left: bool) -> None:

@@ -106,7 +106,10 @@ class Captures:
         responses: dict[str, Place] = {}
         for scan in self._scanned(files):
             for request in scan.requests:
-                if requests.setdefault(request.exchange_id, request) is not request:
+                other = requests.setdefault(request.exchange_id, request)
+                if other.t_request_us < request.t_request_us:  # a handshake, told anew as the turn that came of it
+                    requests[request.exchange_id] = request
+                elif other.t_request_us == request.t_request_us and other is not request:
                     self._report(request.place, f"second request of exchange {request.exchange_id!r}")
             for response in scan.responses:
                 if responses.setdefault(response.exchange_id, response.place) is not response.place:

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -106,6 +107,19 @@ def test_orphans_and_doubles_are_reported_once(tmp_path: Path, make_exchange: Ma
         "second request of exchange 'x000001'",
         "second response of exchange 'x000001'",
     ]
+
+
+def test_a_request_that_is_told_anew_counts_as_it_was_told_last(tmp_path: Path, make_exchange: MakeExchange) -> None:
+    request, response = make_exchange(1)
+    handshake = replace(request, t_request_us=request.t_request_us - 1, body=b"", body_bytes=0)
+    writer = CaptureWriter(tmp_path, "w1")
+    for one in (handshake, request):
+        writer.write_request(one)
+    writer.write_response(request.identity.session_id, response)
+    writer.close()
+    captures = open_captures(tmp_path)
+    assert read_all(captures) == [(request, response)]
+    assert captures.damage == []
 
 
 def test_damage_is_listed_with_its_file_and_the_rest_is_read(tmp_path: Path, make_exchange: MakeExchange) -> None:
