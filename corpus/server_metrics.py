@@ -47,6 +47,8 @@ METRICS: Final[Mapping[str, Metric]] = {
     "preemptions": Metric("counter", "requests", "thrown out for want of memory and begun again"),
     "spec_draft_tokens": Metric("counter", "tokens", "proposed by speculative decoding"),
     "spec_accepted_tokens": Metric("counter", "tokens", "of those, accepted"),
+    "queue_s": Metric("counter", "s", "that requests waited before they were computed, added up"),
+    "prefill_s": Metric("counter", "s", "that prompts were computed, added up"),
     "power_w": Metric("gauge", "W", "drawn, all chips of the source together"),
     "energy_j": Metric("counter", "J", "used, all chips of the source together"),
 }

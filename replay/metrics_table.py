@@ -49,6 +49,8 @@ READINGS: Final[tuple[Reading, ...]] = (
     _reading("preemptions", "vllm:num_preemptions_total"),
     _reading("spec_draft_tokens", "vllm:spec_decode_num_draft_tokens_total"),
     _reading("spec_accepted_tokens", "vllm:spec_decode_num_accepted_tokens_total"),
+    _reading("queue_s", "vllm:request_queue_time_seconds_sum"),
+    _reading("prefill_s", "vllm:request_prefill_time_seconds_sum"),
     # SGLang: started with --enable-metrics; "host" and "storage_..." are the tiers of its hierarchical cache
     _reading("running", "sglang:num_running_reqs"),
     _reading("waiting", "sglang:num_queue_reqs"),
@@ -63,6 +65,7 @@ READINGS: Final[tuple[Reading, ...]] = (
     _reading("prompt_local_hit_tokens", "sglang:cached_tokens_total", cache_source=("device",)),
     _reading("prompt_external_hit_tokens", "sglang:cached_tokens_total", cache_source=("host", "storage")),
     _reading("preemptions", "sglang:num_retracted_requests_total"),
+    _reading("queue_s", "sglang:queue_time_seconds_sum"),
     # TensorRT-LLM: `return_perf_metrics: true` and `enable_iter_perf_stats: true`, at /prometheus/metrics
     _reading("running", "trtllm_num_requests_running"),
     _reading("running", "trtllm_num_active_requests"),
@@ -78,6 +81,8 @@ READINGS: Final[tuple[Reading, ...]] = (
     _reading("spec_draft_tokens", "trtllm_spec_decode_num_draft_tokens_total"),
     _reading("spec_accepted_tokens", "trtllm_spec_decode_accepted_tokens_total"),
     _reading("spec_accepted_tokens", "trtllm_spec_decode_num_accepted_tokens_total"),
+    _reading("queue_s", "trtllm_request_queue_time_seconds_sum"),
+    _reading("prefill_s", "trtllm_request_prefill_time_seconds_sum"),
     # llama.cpp: started with --metrics; its prompt counter leaves out what came from a slot's cache
     _reading("running", "llamacpp:requests_processing"),
     _reading("waiting", "llamacpp:requests_deferred"),
@@ -88,6 +93,7 @@ READINGS: Final[tuple[Reading, ...]] = (
     _reading("hbm_hit_tokens", "llamacpp:prompt_tokens_cached_total"),
     _reading("prompt_computed_tokens", "llamacpp:prompt_tokens_total"),
     _reading("prompt_local_hit_tokens", "llamacpp:prompt_tokens_cached_total"),
+    _reading("prefill_s", "llamacpp:prompt_seconds_total"),
     _reading("spec_draft_tokens", "llamacpp:tokens_drafted_total"),
     _reading("spec_accepted_tokens", "llamacpp:tokens_drafted_accepted_total"),
     # ATOM
