@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import click
 import orjson
 from rich.console import Console
-from rich.progress import track
+from rich.progress import Progress, track
 
 from corpus.capture.reader import Captures
 
@@ -47,6 +48,14 @@ def counted[Item](what: str, items: Iterable[Item], total: int) -> Iterator[Item
         yield from items
         return
     yield from track(items, description=what, total=total, console=Console(stderr=True), transient=True)
+
+
+@contextmanager
+def progress_of(what: str) -> Iterator[Callable[[int, int], None]]:
+    """Yields what is to be called with (done, all); a bar on stderr, none when that is no terminal."""
+    with Progress(console=Console(stderr=True), transient=True, disable=not sys.stderr.isatty()) as progress:
+        task = progress.add_task(what, total=None)
+        yield lambda done, total: progress.update(task, completed=done, total=total)
 
 
 def note_damage(captures: Captures) -> bool:

@@ -11,6 +11,7 @@ from functools import partial
 from pathlib import Path
 from typing import Final
 
+from agentreel.places import local_input
 from corpus.card import Card
 from corpus.errors import InputError
 from corpus.formats.bailian import is_bailian, read_bailian
@@ -81,8 +82,8 @@ def find_session(name: str, wanted: str) -> Session:
 def _named(name: str) -> tuple[Path, Reader | None]:
     prefix, _, rest = name.partition(":")
     if prefix in NAMED and rest and not Path(name).exists():
-        return Path(rest), NAMED[prefix]
-    return Path(name), None
+        return local_input(rest), NAMED[prefix]
+    return local_input(name), None
 
 
 def _unknown(path: Path) -> InputError:

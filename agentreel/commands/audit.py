@@ -7,17 +7,18 @@ from typing import TYPE_CHECKING
 import click
 
 from agentreel.console import counted, json_option, print_json
+from agentreel.places import InputPlace
 
 if TYPE_CHECKING:
     from anonymize.audit.finding import Finding
 
 
 @click.command()
-@click.argument("corpus", type=click.Path(path_type=Path))
+@click.argument("corpus", type=InputPlace())
 @click.option(
     "--against",
     "captures",
-    type=click.Path(path_type=Path),
+    type=InputPlace(),
     required=True,
     metavar="CAPTURES",
     help="The captures that CORPUS was built from.",

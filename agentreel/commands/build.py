@@ -8,6 +8,7 @@ import click
 
 from agentreel import __version__
 from agentreel.console import counted, force_option, json_option, note, print_json
+from agentreel.places import InputPlace, local_output
 
 if TYPE_CHECKING:
     from agentreel.building import BuildReport, Done
@@ -18,8 +19,8 @@ _MAX_INPUT_TOKENS = 990_000  # above that, local counts of the published corpora
 
 
 @click.command()
-@click.argument("captures", type=click.Path(path_type=Path))
-@click.argument("corpus", type=click.Path(path_type=Path))
+@click.argument("captures", type=InputPlace())
+@click.argument("corpus")
 @click.option("--tokenizer", metavar="NAME_OR_FILE", help="Tokenizer that counts. [default: deepseek-v4]")
 @click.option("--block-size", type=click.IntRange(1, 4096), default=64, show_default=True, help="Tokens per block.")
 @click.option("--keep-aux", is_flag=True, help="Keep titles, side questions, monitors and failed attempts as requests.")
@@ -45,7 +46,7 @@ _MAX_INPUT_TOKENS = 990_000  # above that, local counts of the published corpora
 @json_option
 def build(
     captures: Path,
-    corpus: Path,
+    corpus: str,
     tokenizer: str | None,
     block_size: int,
     keep_aux: bool,
@@ -60,7 +61,8 @@ def build(
 
     Sessions are worked on one by one; what is done is kept beside CORPUS until all are, so a build that was interrupted
     goes on where it was. A session that cannot be worked on is listed and left out (exit code 3). A corpus that fails
-    an audit is not written.
+    an audit is not written. Both may lie on object storage (s3://, gs://); with --dask every worker must see both
+    folders under the same path.
     """
     from agentreel.building import BuildSettings, build_corpus
     from agentreel.cluster import DaskCluster
@@ -68,6 +70,7 @@ def build(
     from anonymize.calibration_file import read_calibration
     from corpus.capture.directory import segment_files
     from corpus.capture.reader import open_captures
+    from corpus.card import CARD_NAME
     from corpus.tokenizer import DEFAULT_TOKENIZER, load_tokenizer
 
     if dask is not None and workers is not None:
@@ -76,15 +79,16 @@ def build(
         read_calibration(calibration, load_tokenizer(tokenizer or DEFAULT_TOKENIZER))
     store = open_captures(captures)
     captured_bytes = sum(file.stat().st_size for file in segment_files(captures))
-    card, report = build_corpus(
-        store,
-        corpus,
-        BuildSettings(tokenizer or DEFAULT_TOKENIZER, block_size, max_input_tokens, keep_aux, calibration),
-        DaskCluster(dask) if dask else choose_runner(workers, len(store.session_ids()), captured_bytes),
-        created_by=f"agentreel {__version__}",
-        force=force,
-        watch=_watched,
-    )
+    with local_output(corpus, CARD_NAME, force=force) as target:
+        card, report = build_corpus(
+            store,
+            target,
+            BuildSettings(tokenizer or DEFAULT_TOKENIZER, block_size, max_input_tokens, keep_aux, calibration),
+            DaskCluster(dask) if dask else choose_runner(workers, len(store.session_ids()), captured_bytes),
+            created_by=f"agentreel {__version__}",
+            force=force,
+            watch=_watched,
+        )
     _say(corpus, card, report, as_json=as_json)
     return 3 if report.damage or report.poison or card.rejected.get("unparsable") else 0
 
@@ -93,7 +97,7 @@ def _watched(outcomes: Iterable[Outcome[Done]], total: int) -> Iterable[Outcome[
     return counted("building", outcomes, total)
 
 
-def _say(corpus: Path, card: Card, report: BuildReport, *, as_json: bool) -> None:
+def _say(corpus: str, card: Card, report: BuildReport, *, as_json: bool) -> None:
     for file, offset, problem in report.damage:
         note(f"damaged: {file} at byte {offset}: {problem}")
     for session, failure in report.poison:
@@ -103,7 +107,7 @@ def _say(corpus: Path, card: Card, report: BuildReport, *, as_json: bool) -> Non
     if as_json:
         keys = ("counts", "rejected", "fingerprint", "tokenizer", "audit")
         poison = [{"session": session, "failure": failure} for session, failure in report.poison]
-        said = {"corpus": str(corpus)} | {key: getattr(card, key) for key in keys}
+        said = {"corpus": corpus} | {key: getattr(card, key) for key in keys}
         print_json(said | {"poison": poison, "resumed": report.resumed})
         return
     print(f"{corpus}: " + ", ".join(f"{n} {what.replace('_', ' ')}" for what, n in card.counts.items()))

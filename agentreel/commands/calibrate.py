@@ -8,6 +8,7 @@ import click
 
 from agentreel import __version__
 from agentreel.console import counted, force_option, json_option, note, note_damage, print_json, table_console
+from agentreel.places import InputPlace
 
 if TYPE_CHECKING:
     from anonymize.assessment import Assessment
@@ -20,7 +21,7 @@ type Family = tuple[str | None, ...]
 
 
 @click.command()
-@click.argument("captures", type=click.Path(path_type=Path))
+@click.argument("captures", type=InputPlace())
 @click.option("-o", "--output", type=click.Path(path_type=Path), help="Write the calibration here, for `build`.")
 @click.option("--tokenizer", metavar="NAME_OR_FILE", help="Tokenizer that counts. [default: deepseek-v4]")
 @force_option

@@ -13,15 +13,18 @@ import click
 from rich.table import Table
 
 from agentreel import __version__
-from agentreel.console import force_option, json_option, note_damage, print_json, table_console
+from agentreel.console import force_option, json_option, note_damage, print_json, progress_of, table_console
+from agentreel.places import InputPlace
 from corpus.capture.export import HAR_HEAD, HAR_TAIL, body_fields, har_entry
 from corpus.capture.meta import dump_json
 from corpus.capture.prune import prune_captures
 from corpus.capture.reader import EVERY_SESSION, Captures, open_captures, verify_captures
 from corpus.capture.scan import RequestNote
+from corpus.capture.sync import sync_from, sync_to
 from corpus.errors import InputError
 from corpus.exchange import Exchange
 from corpus.output import written_aside
+from corpus.place import open_place
 
 _UNKNOWN_USAGE: dict[str, int | None] = dict.fromkeys(
     ("input_tokens", "cache_read_tokens", "cache_write_tokens", "output_tokens", "reasoning_tokens")
@@ -34,7 +37,7 @@ def captures() -> None:
 
 
 @captures.command()
-@click.argument("path", metavar="CAPTURES", type=click.Path(path_type=Path))
+@click.argument("path", metavar="CAPTURES", type=InputPlace())
 @json_option
 def ls(path: Path, as_json: bool) -> int:
     """List the exchanges of CAPTURES by request start; with --json one object a line."""
@@ -113,6 +116,31 @@ def prune(
     else:
         verb = "would be deleted" if dry_run else f"deleted, {done.bytes_freed} bytes freed"
         print(f"{path}: {done.exchanges} exchanges {verb}")
+
+
+@captures.command()
+@click.argument("source")
+@click.argument("target")
+@json_option
+def sync(source: str, target: str, as_json: bool) -> None:
+    """Copy captures into one place on object storage, from as many recorders as there are, or back from it.
+
+    One of SOURCE and TARGET is a local capture directory, the other a URL (s3://, gs://, file://). A recorder may go on
+    working: finished frames are copied, the rest the next time. Run again, it copies what is new. Nothing is deleted.
+    """
+    if ("://" in source) == ("://" in target):
+        raise click.UsageError("one of the two is a local folder, the other a URL")
+    if "://" in target:
+        with progress_of("copying") as watch:
+            done = sync_to(Path(source), open_place(target), watch)
+    else:
+        done = sync_from(open_place(source), Path(target))
+    if as_json:
+        print_json(asdict(done))
+        return
+    print(f"{target}: {done.copied} of {done.files} files copied, {done.copied_bytes} bytes")
+    if done.waiting_bytes:
+        print(f"  {done.waiting_bytes} bytes are in frames that a recorder has not finished")
 
 
 @captures.command()

@@ -10,8 +10,9 @@ import click
 
 from agentreel import __version__
 from agentreel.console import force_option, note
+from agentreel.places import local_output
 from agentreel.source import read_source, source_card
-from corpus.card import Card
+from corpus.card import CARD_NAME, Card
 from corpus.dropping import drop_requests, over_context
 from corpus.errors import InputError
 from corpus.formats.bailian import write_bailian
@@ -60,7 +61,7 @@ class _Shortened:
 
 @click.command()
 @click.argument("src")
-@click.argument("dst", type=click.Path(path_type=Path))
+@click.argument("dst")
 @click.option("--to", "target", type=click.Choice(["corpus", *WRITERS]), required=True, help="The format of DST.")
 @click.option(
     "--max-context",
@@ -69,7 +70,7 @@ class _Shortened:
     help="Drop single requests whose prompt and answer together are over N tokens; all times stay.",
 )
 @force_option
-def convert(src: str, dst: Path, target: str, max_context: int | None, force: bool) -> None:
+def convert(src: str, dst: str, target: str, max_context: int | None, force: bool) -> None:
     """Convert SRC to DST; what the target format can carry is carried without loss.
 
     SRC is a corpus or a trace: WEKA, Mooncake, Bailian or dag_jsonl, also .gz and .zst. Its format is detected, or
@@ -79,9 +80,10 @@ def convert(src: str, dst: Path, target: str, max_context: int | None, force: bo
     shortened = _Shortened(sessions, max_context) if max_context is not None else None
     sessions = sessions if shortened is None else shortened
     if target == "corpus":
-        write_corpus(dst, sessions, source_card(src) or Card(f"agentreel {__version__}"), force=force)
+        with local_output(dst, CARD_NAME, force=force) as place:
+            write_corpus(place, sessions, source_card(src) or Card(f"agentreel {__version__}"), force=force)
     else:
-        written = WRITERS[target](dst, sessions, force=force)
+        written = WRITERS[target](Path(dst), sessions, force=force)
         if written.left_out_requests:
             failed, empty = written.left_out_requests, written.left_out_sessions
             note(f"left out: {failed} requests that failed or generated nothing, {empty} sessions of only such")

@@ -6,16 +6,18 @@ from pathlib import Path
 import click
 
 from agentreel.console import force_option, note, note_damage
+from agentreel.places import InputPlace
 from agentreel.source import read_source, source_card
 from corpus.capture.reader import is_captures, open_captures
 from corpus.output import refuse_existing, written_aside
 from corpus.run import is_run, read_run
+from corpus.server_metrics import read_server_metrics
 from report.page import CapturesInput, PageInput, RunInput, SessionsInput, render_page
 from report.perfetto import perfetto_trace
 
 
 @click.command()
-@click.argument("paths", metavar="PATH...", nargs=-1, required=True, type=click.Path(path_type=Path))
+@click.argument("paths", metavar="PATH...", nargs=-1, required=True, type=InputPlace())
 @click.option("-o", "--out", type=click.Path(path_type=Path), help="The HTML file to write.")
 @click.option(
     "--perfetto",
@@ -51,7 +53,7 @@ def _write(file: Path, content: Callable[[], bytes], *, force: bool) -> None:
 def _input(path: Path) -> PageInput:
     title = path.name or str(path.resolve().name)
     if is_run(path):
-        return RunInput(title, read_run(path))
+        return RunInput(title, read_run(path), samples=read_server_metrics(path))
     if is_captures(path):
         store = open_captures(path)
         exchanges = tuple(store.exchanges(bodies=False))

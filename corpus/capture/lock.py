@@ -44,6 +44,15 @@ def held_alone(directory: Path) -> Iterator[None]:
         os.close(descriptor)
 
 
+def is_recording(directory: Path) -> bool:
+    """Whether a recorder writes here just now; False where the file system has no locks."""
+    try:
+        with held_alone(directory):
+            return False
+    except InputError:
+        return True
+
+
 def _lock(descriptor: int, kind: int, directory: Path, problem: str, hint: str) -> None:
     try:
         fcntl.flock(descriptor, kind | fcntl.LOCK_NB)

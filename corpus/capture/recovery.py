@@ -15,6 +15,7 @@ from typing import Final
 import zstandard
 
 from corpus.capture.segment import (
+    FRAME_END,
     KINDS,
     RECORD_HEAD,
     RECORD_MAGIC,
@@ -77,6 +78,21 @@ def first_records(data: bytes) -> Iterator[Record]:
     found = decode_marker(data, 0)
     if found is not None:
         yield from _Decoding(data, found[1], bodies=True).records()
+
+
+def finished_bytes(data: bytes) -> int:
+    """Up to where the frames are closed for good: all of a file whose writer ended it, all but the last frame else.
+
+    Looks for markers and at the end of the file alone; damage is copied as it is, and told by whoever reads.
+    """
+    marker = find_marker(data, 0, None)
+    found = decode_marker(data, marker)
+    if found is None:
+        return 0
+    last = marker
+    while (following := find_marker(data, last + 1, found[0].nonce)) < len(data):
+        last = following
+    return len(data) if data.endswith(FRAME_END) else last
 
 
 class _BlockError(Exception):

@@ -1,0 +1,70 @@
+"""Copying captures from many recorders into one place, or back: finished frames only, and as often as one likes.
+
+A segment file only ever grows while it is written, and its name is unique to one run of one recorder, so many may be
+copied into one place. While a recorder is at work, copied is a file up to the end of its last finished frame: whoever
+reads there finds no torn record, and nobody need stop. A file whose finished part has the size that is there already
+is left alone; one that grew, or that `prune` made smaller, takes the old one's place in one step.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+from corpus.capture.directory import MARKER_NAME, SEGMENT_SUFFIX, prepare_captures, require_captures, segment_files
+from corpus.capture.lock import is_recording
+from corpus.capture.recovery import finished_bytes
+from corpus.capture.scan import read_bytes
+from corpus.errors import InputError
+from corpus.place import Place
+
+
+@dataclass(frozen=True, slots=True)
+class Synced:
+    files: int  # with something to copy, or there already
+    copied: int
+    copied_bytes: int
+    waiting_bytes: int  # in frames that are not finished yet
+
+
+def sync_to(captures: Path, place: Place, watch: Callable[[int, int], None] = lambda _done, _all: None) -> Synced:
+    """InputError when `captures` are none, or the place holds something else."""
+    require_captures(captures)
+    there = place.sizes()
+    if there and MARKER_NAME not in there:
+        raise InputError(place.url, "holds something else than captures", "choose another name")
+    if not there:
+        place.store(MARKER_NAME, captures / MARKER_NAME)
+    is_live = is_recording(captures)
+    files = segment_files(captures)
+    known = copied = sent = waiting = 0
+    for number, file in enumerate(files):
+        watch(number, len(files))
+        size = file.stat().st_size
+        whole = finished_bytes(read_bytes(file)) if is_live else size
+        waiting += size - whole
+        known += whole > 0
+        if whole and there.get(file.name) != whole:
+            place.store(file.name, file, whole)
+            copied, sent = copied + 1, sent + whole
+    watch(len(files), len(files))
+    return Synced(known, copied, sent, waiting)
+
+
+def sync_from(place: Place, captures: Path) -> Synced:
+    """The other way: into a local capture directory, made when it is missing."""
+    there = place.sizes()
+    if MARKER_NAME not in there:
+        raise InputError(place.url, "holds no captures", "fill it with `agentreel captures sync CAPTURES URL`")
+    prepare_captures(captures)
+    here = {file.name: file.stat().st_size for file in segment_files(captures)}
+    wanted = {name: size for name, size in there.items() if name.endswith(SEGMENT_SUFFIX)}
+    copied = sent = 0
+    for name, size in sorted(wanted.items()):
+        if here.get(name) != size:
+            aside = captures / f".{name}.partial"
+            place.fetch(name, aside)
+            aside.replace(captures / name)
+            copied, sent = copied + 1, sent + size
+    return Synced(len(wanted), copied, sent, 0)

@@ -1,0 +1,64 @@
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from agentreel.places import InputPlace, local_input, local_output
+from corpus.capture.reader import Captures
+from corpus.errors import InputError, OutputExistsError
+from tests.agentreel.conftest import Call
+
+
+def test_paths_stay_paths(tmp_path: Path) -> None:
+    assert local_input("some/path") == Path("some/path")
+    assert local_input(f"file://{tmp_path}/a%20b") == tmp_path / "a b"
+    assert InputPlace().convert("some/path", None, None) == Path("some/path")
+    with local_output("some/path", "card.json", force=False) as target:
+        assert target == Path("some/path")
+
+
+def made_twice(folder: Path) -> None:
+    folder.mkdir()
+    folder.mkdir()
+
+
+def test_an_output_that_failed_leaves_nothing_there_and_goes_on_where_it_was(
+    s3: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    with pytest.raises(FileExistsError), local_output(s3, "card.json", force=False) as first:
+        made_twice(first)
+    with pytest.raises(InputError, match="holds nothing"):
+        local_input(s3)
+    with local_output(s3, "card.json", force=False) as second:
+        assert second == first
+        assert second.is_dir()
+        (second / "card.json").write_text("{}")
+    assert not second.exists()
+    assert (local_input(s3) / "card.json").read_text() == "{}"
+    with pytest.raises(OutputExistsError), local_output(s3, "card.json", force=False):
+        pass
+
+
+def test_the_chain_works_on_object_storage(
+    captures: Captures, s3: str, agentreel: Call, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    assert agentreel("captures", "sync", captures.path, f"{s3}/captures").code == 0
+    assert agentreel("build", f"{s3}/captures", f"{s3}/corpus", "--workers", "0").code == 0
+    assert agentreel("build", captures.path, tmp_path / "corpus", "--workers", "0").code == 0
+    there, here = agentreel("stats", f"{s3}/corpus", "--json"), agentreel("stats", tmp_path / "corpus", "--json")
+    assert there.code == 0
+    assert there.out == here.out
+    assert agentreel("audit", f"{s3}/corpus", "--against", f"{s3}/captures").code == 0
+    assert agentreel("report", f"{s3}/corpus", "-o", tmp_path / "page.html").code == 0
+    refused = agentreel("build", f"{s3}/captures", f"{s3}/corpus")
+    assert refused.code == 1
+    assert refused.err.count("\n") == 1
+    assert "--force" in refused.err
+
+
+def test_sync_takes_one_folder_and_one_url(agentreel: Call, s3: str, tmp_path: Path) -> None:
+    assert agentreel("captures", "sync", tmp_path, tmp_path).code == 2
+    assert agentreel("captures", "sync", s3, s3).code == 2
