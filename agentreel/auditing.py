@@ -17,7 +17,7 @@ from typing import Final
 
 from agentreel.building import BuildSettings, make_piece, merge_pieces, session_tasks
 from agentreel.pieces import work_folder
-from anonymize.audit.canaries import canary_exchanges, search_folder
+from anonymize.audit.canaries import REFUSED, canary_exchanges, search_folder
 from anonymize.audit.finding import NAMES, Finding
 from anonymize.audit.folder import audit_folder, summary
 from anonymize.audit.live import LIVE
@@ -73,7 +73,7 @@ def _canary_finding(run: Callable[[Path], list[str]]) -> Finding:
 
 
 def run_canaries(scratch: Path) -> list[str]:
-    """Where canaries show after they were recorded and built with this code: corpus, pieces, logs and card."""
+    """Where canaries show after they were recorded and built with this code: in all that is left, pieces, logs."""
     exchanges, words = canary_exchanges()
     _write_captures(scratch / "captures", exchanges)
     made = scratch / "made"
@@ -83,8 +83,8 @@ def run_canaries(scratch: Path) -> list[str]:
         tasks = session_tasks(store, pieces, settings)
         done = {number: make_piece(task) for number, task in enumerate(tasks)}
         merge_pieces(made / "corpus", tasks, done, settings, "agentreel 0", captures=store)
-        if not sum(one.requests for one in done.values()):
-            return ["no request was built, so nothing could show"]
+        if sum(one.requests for one in done.values()) < len(exchanges) - REFUSED:
+            return ["not every request was built, so not everything could show"]
         return list(search_folder(made, words, load_tokenizer(settings.tokenizer)))
 
 

@@ -35,7 +35,7 @@ from corpus.card import Card
 from corpus.exchange import Exchange, Identity
 from corpus.session import Session
 from corpus.tables import write_corpus
-from corpus.tokenizer import Tokenizer, known_tokenizers, load_tokenizer
+from corpus.tokenizer import DEFAULT_TOKENIZER, Tokenizer, known_tokenizers, load_tokenizer
 from wire.prompt import read_prompt
 
 TURNS, CHILDREN = 150, 3
@@ -129,7 +129,7 @@ def write(session: Session) -> None:
 
 def plain_way(exchanges: list[Exchange]) -> tuple[int, float]:
     """(tokens, CPU seconds) of every `SAMPLE`th request, as a straightforward script would do it."""
-    path = next(iter(known_tokenizers().values()))
+    path = known_tokenizers()[DEFAULT_TOKENIZER]
     slow = tokenizers.Tokenizer.from_file(str(path))
     tokens, start = 0, time.process_time()
     for one in exchanges[SAMPLE // 2 :: SAMPLE]:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import base64
 import json
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
 from itertools import count
 from pathlib import Path
 from typing import Any, Final
@@ -21,17 +22,22 @@ from anonymize.audit.disguises import found_forms
 from corpus.exchange import Exchange, Identity, RequestRecord, ResponseRecord
 from corpus.tokenizer import Tokenizer
 from wire.api import api_of
+from wire.turns import response_id
 
 type Json = dict[str, Any]
 type Plant = Callable[[], str]
 
 SESSION: Final = "canary-session"
+_SOCKET_SESSION: Final = "canary-socket"
+REFUSED: Final = 1
+"""How many of the exchanges are answered by an error, so that they make no request."""
 _ZSTD_MAGIC: Final = b"\x28\xb5\x2f\xfd"
 _LEAST_TOKENS: Final = 4  # shorter runs of small numbers occur by chance
 
 
 def canary_exchanges() -> tuple[list[Exchange], list[str]]:
-    """One session of three exchanges (Claude Code, Codex, an error), by time, and the canaries in it."""
+    """By time: a session of Claude Code, Codex and an error, and one of two turns on a WebSocket, the second going on
+    from the first, from somebody else; and the canaries in them."""
     words: list[str] = []
     numbers = count()
 
@@ -40,10 +46,10 @@ def canary_exchanges() -> tuple[list[Exchange], list[str]]:
         return words[-1]
 
     claude = _exchange(1, "/v1/messages", _claude_request(plant), _claude_answer(plant), plant)
-    codex = _exchange(2, "/v1/responses", _codex_request(plant), _codex_answer(plant), plant)
+    codex = _exchange(2, "/v1/responses", _codex_request(plant), _sse(_codex_answer(plant)), plant)
     refusal = json.dumps({"type": "error", "error": {"type": plant(), "message": plant()}, plant(): plant()})
     failed = _exchange(3, "/v1/messages", _claude_request(plant), refusal.encode(), plant, status=400)
-    return [claude, codex, failed], words
+    return [claude, codex, failed, *_turns(plant)], words
 
 
 def search_folder(folder: Path, canaries: Sequence[str], tokenizer: Tokenizer) -> Iterator[str]:
@@ -171,25 +177,49 @@ def _claude_answer(plant: Plant) -> bytes:
     return _sse(events)
 
 
-def _codex_request(plant: Plant) -> Json:
+def _codex_request(plant: Plant, items: Sequence[Json] | None = None) -> Json:
     return {
         "model": plant(),
         "instructions": plant() * 40,
         "tools": [{"type": plant(), "name": plant(), "description": plant()}],
-        "input": [
-            {"type": "message", "role": "user", "content": [{"type": "input_text", "text": plant()}]},
-            {"type": "message", "role": "user", "content": [{"type": "input_image", "image_url": plant()}]},
-            {"type": "reasoning", "summary": [{"type": "summary_text", "text": plant()}], "encrypted_content": plant()},
-            {"type": "function_call", "name": plant(), "arguments": plant(), "call_id": "c1", "id": plant()},
-            {"type": "function_call_output", "call_id": "c1", "output": plant()},
-            {"type": plant(), plant(): plant()},
-        ],
+        "input": _codex_items(plant) if items is None else items,
         "client_metadata": {plant(): plant()},
         "prompt_cache_key": plant(),
     }
 
 
-def _codex_answer(plant: Plant) -> bytes:
+def _codex_items(plant: Plant) -> list[Json]:
+    return [
+        {"type": "message", "role": "user", "content": [{"type": "input_text", "text": plant()}]},
+        {"type": "message", "role": "user", "content": [{"type": "input_image", "image_url": plant()}]},
+        {"type": "reasoning", "summary": [{"type": "summary_text", "text": plant()}], "encrypted_content": plant()},
+        {"type": "function_call", "name": plant(), "arguments": plant(), "call_id": "c1", "id": plant()},
+        {"type": "function_call_output", "call_id": "c1", "output": plant()},
+        {"type": plant(), plant(): plant()},
+    ]
+
+
+def _turns(plant: Plant) -> list[Exchange]:
+    first = _turn(4, _codex_request(plant), _codex_answer(plant), plant, None)
+    more = {"type": "function_call_output", "call_id": "c2", "output": plant() * 40}
+    assert first.response is not None
+    body = _codex_request(plant, [more]) | {"previous_response_id": response_id(first.response.messages)}
+    return [first, _turn(5, body, _codex_answer(plant), plant, first)]
+
+
+def _turn(at_s: int, body: Json, events: Sequence[Json], plant: Plant, before: Exchange | None) -> Exchange:
+    messages = [json.dumps(event).encode() + b"\n" for event in events]
+    frame = {"type": "response.create"} | body
+    made = _exchange(at_s, "/v1/responses", frame, b"".join(messages), plant)
+    identity = replace(made.request.identity, session_id=_SOCKET_SESSION)
+    previous = before.request.exchange_id if before else None
+    asked = replace(made.request, api="openai-responses-ws", method="GET", identity=identity, previous=previous)
+    assert made.response is not None
+    sizes = tuple(map(len, messages))
+    return Exchange(asked, replace(made.response, chunk_sizes=sizes, chunk_times_us=(2000,) * len(sizes)))
+
+
+def _codex_answer(plant: Plant) -> list[Json]:
     item = {
         "type": "message",
         "id": plant(),
@@ -198,12 +228,10 @@ def _codex_answer(plant: Plant) -> bytes:
     }
     usage = {"input_tokens": 9, "output_tokens": 5}
     done = {"id": plant(), "model": plant(), "status": "completed", "usage": usage, "user": plant()}
-    return _sse(
-        [
-            {"type": "response.output_item.done", "output_index": 0, "item": item},
-            {"type": "response.completed", "response": done},
-        ]
-    )
+    return [
+        {"type": "response.output_item.done", "output_index": 0, "item": item},
+        {"type": "response.completed", "response": done},
+    ]
 
 
 def _text(text: str) -> Json:

@@ -11,7 +11,7 @@ import pytest
 import zstandard
 from numpy.typing import NDArray
 
-from anonymize.audit.canaries import canary_exchanges, search_folder
+from anonymize.audit.canaries import REFUSED, canary_exchanges, search_folder
 from anonymize.session import anonymize_session
 from corpus.card import Card
 from corpus.tables import write_corpus
@@ -28,7 +28,7 @@ class Spelled(WordTokenizer):
         return np.array(TOKENS if text == WORDS[1] else [1, 2, 3], dtype=np.uint32)
 
 
-def test_every_canary_is_captured_in_some_field_and_two_of_three_exchanges_are_kept() -> None:
+def test_every_canary_is_captured_in_some_field_and_all_exchanges_but_one_are_kept() -> None:
     exchanges, words = canary_exchanges()
     assert len(set(words)) == len(words) > 100
     everything = b" ".join(
@@ -39,8 +39,11 @@ def test_every_canary_is_captured_in_some_field_and_two_of_three_exchanges_are_k
     assert hidden == []
     done = anonymize(exchanges)
     assert done.session is not None
-    assert len(done.session.requests) == 2
-    assert done.rejected == {"error": 1}
+    assert len(done.session.requests) == len(exchanges) - REFUSED == 4
+    assert done.rejected == {"error": REFUSED}
+    assert [request.api for request in done.session.requests][2:] == ["openai-responses-ws"] * 2
+    before, after = done.session.requests[2:]
+    assert after.input_tokens > before.input_tokens, "made whole, with what the turn before said"
 
 
 def test_no_canary_comes_out_of_a_session(tmp_path: Path) -> None:
