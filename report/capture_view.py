@@ -9,7 +9,7 @@ from typing import Any
 from corpus.exchange import Exchange
 from corpus.purpose import STEPS
 from report.agent_tree import agent_tree
-from report.timeline import Bar, Details, Lane, Link, Tone, draw
+from report.timeline import Bar, Details, Drawing, Lane, Link, Tone, draw
 from report.wording import count, share
 
 _COLUMNS = [
@@ -42,7 +42,10 @@ def view_captures(title: str, facts: Mapping[str, str], exchanges: Sequence[Exch
         "columns": _COLUMNS,
         "opened": list(sessions).index(largest) if sessions else 0,
         "rows": [_row(session_id, found) for session_id, found in sessions.items()],
-        "views": [_timeline(session_id, found) for session_id, found in sessions.items()],
+        **draw(
+            [_drawing(session_id, found) for session_id, found in sessions.items()],
+            _details([exchange for found in sessions.values() for exchange in found]),
+        ),
     }
 
 
@@ -74,7 +77,7 @@ def _row(session_id: str | None, exchanges: Sequence[Exchange]) -> list[Any]:
     ]
 
 
-def _timeline(session_id: str | None, exchanges: Sequence[Exchange]) -> dict[str, Any]:
+def _drawing(session_id: str | None, exchanges: Sequence[Exchange]) -> Drawing:
     zero = exchanges[0].request.t_request_us
     agents: dict[str | None, int] = {None: 0}
     for exchange in exchanges:
@@ -88,7 +91,7 @@ def _timeline(session_id: str | None, exchanges: Sequence[Exchange]) -> dict[str
     names = ["main" if agent is None else agent for agent in agents]
     bars = [_bar(e, zero, lane_of[agents[e.request.identity.agent_id]]) for e in exchanges]
     lanes = [Lane(names[agent], depth) for depth, agent in order]
-    return draw(session_id or "(no session id)", "", lanes, bars, _details(exchanges), _retries(exchanges))
+    return Drawing(session_id or "(no session id)", "", lanes, bars, _retries(exchanges))
 
 
 def _bar(exchange: Exchange, zero: int, lane: int) -> Bar:
@@ -100,7 +103,6 @@ def _bar(exchange: Exchange, zero: int, lane: int) -> Bar:
         exchange.request.t_request_us - zero,
         None if first is None else first - zero,
         None if end is None else end - zero,
-        "whole" if exchange.request.identity.purpose in STEPS else "lower",
     )
 
 
@@ -135,7 +137,7 @@ def _details(exchanges: Sequence[Exchange]) -> Details:
 def _retries(exchanges: Sequence[Exchange]) -> list[Link]:
     bars = {exchange.request.exchange_id: bar for bar, exchange in enumerate(exchanges)}
     return [
-        Link(bars[e.request.retry_of], bar, "retry", "end", "retry: the same body again")
+        Link(bars[e.request.retry_of], bar, "retry", "end", None)
         for bar, e in enumerate(exchanges)
         if e.request.retry_of in bars
     ]

@@ -1,206 +1,149 @@
-// Draws charts as SVG: axes whose numbers have room, guides with their words above the plot, a legend only where there
-// is more than one series. Dots of a series are one path, so a hundred thousand of them are quick.
+// Charts: uPlot gives axes, zoom and linked cursors, and this file what is drawn between them and said below. Guides have
+// their words above the plot, and a legend stands only where there is more than one thing to tell apart.
 
-const PLOT = { left: 62, right: 16, bottom: 44, height: 190 };
-const COMPACT = new Intl.NumberFormat("en", { notation: "compact", maximumSignificantDigits: 3 });
-const AXIS = {
-  number: (v) => COMPACT.format(v), tokens: (v) => COMPACT.format(v), tps: (v) => COMPACT.format(v),
-  us: durationWords, share: (v) => `${Number((100 * v).toPrecision(3))} %`,
-};
-const NICE_US = STEPS_S.map((s) => s * 1e6);
+const PLOT = { height: 196, foot: 26, apart: 68 };
 
-function charts(given, parent, words) {
+function charts(given, parent, words, key) {
   if (!given?.length) return;
   make("h3", words, parent);
   const grid = make("div", null, parent, "charts");
-  for (const spec of given) chart(spec, grid);
+  const specs = given.map((spec) => ({ ...spec, series: spec.series.map(opened) }));
+  const linked = specs.filter((spec) => spec.linked).flatMap((spec) => spec.series.flatMap((s) => extent(s.x)));
+  for (const spec of specs) chart(spec, grid, key, spec.linked ? extent(linked) : []);
 }
 
-function chart(spec, parent) {
+const opened = (series) => ({ ...series, x: numbersOf(series.x), y: numbersOf(series.y), base: series.base && numbersOf(series.base) });
+
+function chart(spec, parent, key, common) {
   const node = make("figure", null, parent), caption = make("figcaption", null, node);
   make("b", spec.title, caption);
   if (spec.better) make("span", ` ${spec.better}`, caption, "quiet");
-  const legend = make("div", null, node, "tools"), hidden = new Set(), place = make("div", null, node);
-  const read = make("p", spec.notes.join("; "), node, "quiet"), rest = read.textContent;
-  const draw = () => {
-    const width = Math.max(280, Math.floor(place.clientWidth || 560));
-    place.replaceChildren(drawChart(spec, width, hidden, (said) => { read.textContent = said ?? rest; }));
+  const legend = make("div", null, node, "tools"), place = make("div", null, node, "plot"), titles = make("div", null, node, "axes");
+  make("span", `↑ ${spec.y[0]}${spec.y[2] ? " (log)" : ""}`, titles);
+  make("span", `${spec.x[0]}${spec.x[2] ? " (log)" : ""} →`, titles);
+  const read = make("p", null, node, "quiet"), rest = spec.notes.join("; "), hidden = new Set();
+  const say = (words) => { read.textContent = words || rest; };
+  say("");
+  place.tabIndex = 0;
+  place.setAttribute("role", "img");
+  place.setAttribute("aria-label", `${spec.title} ${spec.better} ${rest}. Arrow keys read values.`);
+  let plot = null;
+  node.plot = () => plot;
+  const build = () => {
+    plot?.destroy();
+    plot = plotOf(spec, place, hidden, key, common, say);
   };
-  legend.hidden = spec.series.length < 2;
-  if (!legend.hidden)
-    for (const series of spec.series) {
-      const label = check(legend, "", true, (on) => { hidden[on ? "delete" : "add"](series.name); draw(); });
-      make("span", null, label, "swatch").style.background = `var(--${series.paint})`;
-      label.append(series.name);
-    }
-  redrawn(node, draw);
+  fillChartLegend(legend, spec, hidden, build);
+  build();
+  readByKey(place, () => plot, say);
+  matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => plot.redraw(false, true));
+  let width = place.clientWidth;
+  new ResizeObserver(() => { if (place.clientWidth !== width) { width = place.clientWidth; build(); } }).observe(place);
 }
 
-// Draws at once, so that what stands below has its place, and again when the width has changed.
-function redrawn(node, draw) {
-  draw();
-  let width = node.clientWidth;
-  new ResizeObserver(() => {
-    if (node.clientWidth === width) return;
-    width = node.clientWidth;
-    draw();
-  }).observe(node);
+function fillChartLegend(legend, spec, hidden, build) {
+  const guided = new Map(spec.guides.filter(([, , of]) => of).map(([, , of]) => [of, "second"]));
+  const entries = [...spec.series.filter((s) => s.name && s.x.length).map((s) => [s.name, s.paint]), ...guided];
+  legend.hidden = entries.length < 2;
+  if (legend.hidden) return;
+  for (const [name, paint] of entries) {
+    const entry = check(legend, "", true, (on) => { hidden[on ? "delete" : "add"](name); build(); });
+    make("span", null, entry, "swatch").style.background = `var(--${paint})`;
+    entry.append(name);
+  }
 }
 
-function drawChart(spec, width, hidden, say) {
+function plotOf(spec, place, hidden, key, common, say) {
+  const width = Math.max(260, Math.floor(place.clientWidth || 480));
   const shown = spec.series.filter((series) => !hidden.has(series.name) && series.x.length);
-  const box = { left: PLOT.left, right: width - PLOT.right };
-  const zero = shown.some((s) => s.shape === "marks") ? [0] : []; // things compared are seen in proportion
-  const x = axisOf([...zero, ...shown.flatMap((s) => extent(s.x))], spec.x, box.left, box.right);
-  const rows = guideRows(spec.guides, x);
-  box.top = 8 + 15 * rows.count;
-  box.bottom = box.top + PLOT.height;
+  const guides = spec.guides.filter(([, , of]) => !hidden.has(of));
+  const zero = shown.some((s) => MARKS.has(s.shape)) ? [0] : []; // things compared are seen in proportion
+  const x = rangeOf([...zero, ...common, ...shown.flatMap((s) => extent(s.x)), ...guides.flatMap(([at, , of]) => of ? [at] : [])], spec.x);
   const low = spec.y[2] || shown.some((s) => s.y.some((v) => v < 0)) ? [] : [0];
-  const y = axisOf([...low, ...shown.flatMap((s) => extent(s.y))], spec.y, box.bottom, box.top);
-  const svg = shape("svg", { width, height: box.bottom + PLOT.bottom, role: "img",
-    "aria-label": `${spec.title} ${spec.better} ${spec.notes.join("; ")}` });
-  drawAxes(svg, spec, x, y, box);
-  if (!shown.length) shape("text", { x: box.left + 8, y: box.top + 20 }, svg).textContent = "No values.";
-  for (const series of shown) DRAW[series.shape](svg, series, x, y, box);
-  drawGuides(svg, spec.guides, rows, x, box);
-  listen(svg, spec, shown, x, y, box, say);
-  return svg;
+  const y = rangeOf([...low, ...shown.flatMap((s) => extent(s.y))], spec.y);
+  const rows = guides.length ? placeGuides(guides, (v) => shareOf(v, x, spec.x[2]) * (width - 70), width - 60).count : 0;
+  const axis = (range, given, length, apart) => ({
+    stroke: () => ink("quiet"), font: "12px system-ui, sans-serif", ticks: { stroke: () => ink("line"), size: 5, width: 1 }, gap: 3,
+    splits: (u, _, from, to) => ticksOf(from, to, given, length, apart), values: (_, ticks) => ticks.map(AXIS[given[1]]), filter: (_, ticks) => ticks,
+    incrs: [1e15], space: 1, // or it hides an axis on which its own steps have no room
+  });
+  return new uPlot({
+    width, height: PLOT.height + PLOT.foot + 8 + 15 * rows, legend: { show: false }, padding: [8 + 15 * rows, 22, 0, 0],
+    cursor: { drag: { x: true, y: false, dist: 4 }, points: { show: false }, y: !spec.linked,
+      ...(spec.linked ? { sync: { key, scales: ["x", null] } } : {}) },
+    scales: { x: { time: false, distr: spec.x[2] ? 3 : 1, range: (_, from, to) => from < to ? [from, to] : x },
+      y: { distr: spec.y[2] ? 3 : 1, range: () => y } },
+    axes: [{ ...axis(x, spec.x, width - 70, PLOT.apart), size: PLOT.foot, grid: { show: false } },
+      { ...axis(y, spec.y, PLOT.height, 34), size: widestOf, grid: { stroke: () => ink("line"), width: 1 } }],
+    series: [{}, { paths: () => null, points: { show: false } }],
+    hooks: {
+      draw: [(u) => { for (const series of shown) paintSeries(u, series); paintGuides(u, guides); if (!shown.length) emptiness(u); }],
+      setCursor: [(u) => say(u.cursor.left < 0 ? "" : saidAt(u, spec, shown))],
+      ready: [(u) => { placeMarks(u, spec, shown); u.over.addEventListener("mouseleave", () => say("")); }],
+      setScale: [(u, name) => { if (name === "x" && u.status === 1) placeMarks(u, spec, shown); }],
+    },
+  }, [x, y], place);
 }
 
-function extent(values) {
-  let low = Infinity, high = -Infinity;
-  for (const value of values) { if (value < low) low = value; if (value > high) high = value; }
-  return values.length ? [low, high] : [];
+function shareOf(value, [low, high], log) {
+  const f = log ? Math.log10 : (v) => v;
+  return (f(Math.max(value, log ? low : -Infinity)) - f(low)) / (f(high) - f(low));
 }
 
-// From values to pixels, with the round values to write beside the axis.
-function axisOf(values, [, unit, log], from, to) {
-  let low = Math.min(...values), high = Math.max(...values);
-  if (!values.length) [low, high] = log ? [1, 10] : [0, 1];
-  if (log) low = Math.max(low, 0.5);
-  if (high <= low) high = log ? low * 2 : low + 1;
-  const f = log ? Math.log10 : (v) => v, a = f(low), b = f(high);
-  const at = (v) => from + (f(log ? Math.max(v, low) : v) - a) / (b - a) * (to - from);
-  const room = Math.abs(to - from), apart = from < to ? 68 : 34;
-  return { at, low, high, ticks: (log ? logTicks : linearTicks)(low, high, unit, Math.max(2, Math.floor(room / apart)), at, apart) };
+// As wide as its numbers.
+function widestOf(u, words) {
+  if (!words?.length) return 40;
+  u.ctx.save();
+  u.ctx.font = `${12 * uPlot.pxRatio}px system-ui, sans-serif`;
+  const widest = Math.max(...words.map((w) => u.ctx.measureText(w).width));
+  u.ctx.restore();
+  return Math.ceil(widest / uPlot.pxRatio) + 14;
 }
 
-function logTicks(low, high, unit, most, at, apart) {
-  const tries = unit === "us" ? [[1e3, 1e4, 1e5, 1e6, 1e7, 6e7, 6e8, 36e8, 36e9, 864e8, 6048e8, 1, 10, 100]] : [[], [], [], [], [], []];
-  if (unit !== "us")
-    for (let power = 1e-6; power < 1e15; power *= 10) [1, 2, 5, 3, 7, 1.5].forEach((by, n) => tries[n].push(Number((power * by).toPrecision(3))));
-  const found = [];
-  for (const ticks of tries)
-    for (const v of ticks)
-      if (v >= low && v <= high && (v >= 1 || unit === "share" || unit === "tps") && found.every((other) => Math.abs(at(v) - at(other)) >= apart * 0.8)) found.push(v);
-  return found;
+function emptiness(u) {
+  u.ctx.fillStyle = ink("quiet");
+  u.ctx.fillText("No values.", u.bbox.left + 40, u.bbox.top + 30);
 }
 
-function linearTicks(low, high, unit, most) {
-  const rough = (high - low) / most, power = 10 ** Math.floor(Math.log10(rough));
-  let step = power * [1, 2, 5, 10].find((by) => power * by >= rough * 0.999);
-  if (unit === "us" && rough > 1e5) step = NICE_US.find((nice) => nice >= rough) ?? Math.ceil(rough / 864e8) * 864e8;
-  if (unit === "number" || unit === "tokens") step = Math.max(1, step);
-  const ticks = [];
-  for (let n = Math.ceil(low / step); n * step <= high + step * 1e-9; n++) ticks.push(n * step);
-  return ticks;
-}
-
-function drawAxes(svg, spec, x, y, box) {
-  for (const v of y.ticks) {
-    shape("line", { class: "grid", x1: box.left, x2: box.right, y1: y.at(v), y2: y.at(v) }, svg);
-    shape("text", { x: box.left - 6, y: y.at(v) + 4, "text-anchor": "end" }, svg).textContent = AXIS[spec.y[1]](v);
-  }
-  for (const v of x.ticks) {
-    const left = x.at(v), words = AXIS[spec.x[1]](v), half = words.length * 4 + 1;
-    shape("line", { class: "grid", x1: left, x2: left, y1: box.bottom, y2: box.bottom + 5 }, svg);
-    shape("text", { x: Math.min(left, box.right + PLOT.right - half), y: box.bottom + 18, "text-anchor": "middle" }, svg).textContent = words;
-  }
-  shape("line", { class: "axis", x1: box.left, x2: box.right, y1: box.bottom, y2: box.bottom }, svg);
-  const foot = box.bottom + 36;
-  shape("text", { x: box.right, y: foot, "text-anchor": "end" }, svg).textContent = `${spec.x[0]}${spec.x[2] ? " (log)" : ""} →`;
-  shape("text", { x: 2, y: foot }, svg).textContent = `↑ ${spec.y[0]}${spec.y[2] ? " (log)" : ""}`;
-}
-
-// Each guide's words stand above the plot, in the lowest row that has room for them.
-function guideRows(guides, x) {
+// Each guide's words stand in the lowest row above the plot that has room for them.
+function placeGuides(guides, at, right) {
   const ends = [], row = [], left = [];
-  for (const [at, words] of guides) {
-    const wide = words.length * 7.4 + 8, start = Math.min(x.at(at), x.at(x.high) + PLOT.right - wide);
+  for (const n of [...guides.keys()].sort((a, b) => guides[a][0] - guides[b][0])) {
+    const wide = guides[n][1].length * 6.6 + 10, start = Math.min(at(guides[n][0]), right - wide);
     let free = ends.findIndex((end) => end <= start);
     if (free < 0) free = ends.push(0) - 1;
     ends[free] = start + wide;
-    row.push(free);
-    left.push(start);
+    row[n] = free;
+    left[n] = start;
   }
   return { count: ends.length, row, left };
 }
 
-function drawGuides(svg, guides, rows, x, box) {
-  guides.forEach(([at, words], n) => {
-    const left = x.at(at), base = 12 + 15 * (rows.count - 1 - rows.row[n]);
-    shape("line", { class: "guide", x1: left, x2: left, y1: base - 8, y2: box.bottom }, svg);
-    shape("text", { class: "over", x: rows.left[n] + 3, y: base }, svg).textContent = words;
+function paintGuides(u, guides) {
+  u.root.querySelectorAll(".said").forEach((old) => old.remove());
+  const box = u.over, top = box.offsetTop, seen = guides.filter(([at]) => at >= u.scales.x.min && at <= u.scales.x.max);
+  const at = (v) => u.valToPos(v, "x"), places = placeGuides(seen, at, box.clientWidth + 20), pen = u.ctx, dots = uPlot.pxRatio;
+  seen.forEach(([value, words, of], n) => {
+    const bottom = 4 + 15 * places.row[n], x = u.valToPos(value, "x", true);
+    const node = make("span", words, u.root.querySelector(".u-wrap"), of ? "said second" : "said");
+    node.style.left = `${box.offsetLeft + places.left[n] + 3}px`;
+    node.style.top = `${top - bottom - 14}px`;
+    pen.save();
+    pen.setLineDash([3 * dots, 3 * dots]);
+    pen.globalAlpha = 0.6;
+    rule(pen, x, (top - bottom - 8) * dots, x, u.bbox.top + u.bbox.height, ink(of ? "second" : "ink"), dots);
+    pen.restore();
   });
 }
 
-const points = (series, x, y) => series.x.map((v, n) => `${x.at(v).toFixed(1)},${y.at(series.y[n]).toFixed(1)}`);
-const DRAW = {
-  bars(svg, series, x, y, box) {
-    const d = series.y.map((v, n) => v ? `M${x.at(series.x[n]).toFixed(1)},${box.bottom}V${y.at(v).toFixed(1)}H${Math.max(x.at(series.x[n]) + 1, x.at(series.x[n + 1]) - 1).toFixed(1)}V${box.bottom}z` : "");
-    shape("path", { class: "mark", d: d.join(""), fill: `var(--${series.paint})` }, svg);
-  },
-  outline(svg, series, x, y, box) {
-    const d = series.y.map((v, n) => `V${y.at(v).toFixed(1)}H${x.at(series.x[n + 1]).toFixed(1)}`);
-    shape("path", { class: "mark stroked", d: `M${x.at(series.x[0])},${box.bottom}${d.join("")}V${box.bottom}`, stroke: `var(--${series.paint})` }, svg);
-  },
-  dots(svg, series, x, y) { // those on the same pixel are one
-    const places = new Set(series.x.map((v, n) => `${Math.round(x.at(v))},${Math.round(y.at(series.y[n]))}`));
-    shape("path", { class: "mark dots", d: [...places].map((at) => `M${at}h0`).join(""), stroke: `var(--${series.paint})` }, svg);
-  },
-  line(svg, series, x, y) {
-    shape("path", { class: "mark stroked", d: `M${points(series, x, y).join("L")}`, stroke: `var(--${series.paint})` }, svg);
-  },
-  steps(svg, series, x, y) {
-    const d = series.x.map((v, n) => `${n ? "H" : "M"}${x.at(v).toFixed(1)}${n ? "V" : ","}${y.at(series.y[n]).toFixed(1)}`);
-    shape("path", { class: "mark stroked", d: d.join(""), stroke: `var(--${series.paint})` }, svg);
-  },
-  marks(svg, series, x, y, box) {
-    series.x.forEach((v, n) => {
-      const link = shape("a", { href: series.links?.[n] ?? "#", class: "mark" }, svg), left = x.at(v), top = y.at(series.y[n]);
-      const wide = series.words[n].length * 6.8, flip = left + wide + 12 > box.right;
-      shape("circle", { cx: left, cy: top, r: 6, fill: `var(--${series.paint})` }, link);
-      shape("text", { class: "over", x: left + (flip ? -10 : 10), y: top + (top < box.top + 12 ? 14 : -8), "text-anchor": flip ? "end" : "start" }, link).textContent = series.words[n];
-    });
-  },
-};
-
-// Pointing at the plot says the nearest value, or the bin with its count and what lies at or below it.
-function listen(svg, spec, shown, x, y, box, say) {
-  svg.addEventListener("pointerleave", () => say(null));
-  svg.addEventListener("pointermove", (event) => {
-    const at = event.clientX - svg.getBoundingClientRect().left, up = event.clientY - svg.getBoundingClientRect().top;
-    const said = shown.map((s) => s.shape === "bars" || s.shape === "outline" ? saidBin(spec, s, x, at) : saidNearest(spec, s, x, y, at, up));
-    say(said.filter(Boolean).join("; ") || null);
+// Arrow keys move the cursor, Escape takes it away.
+function readByKey(place, plot, say) {
+  place.addEventListener("keydown", (event) => {
+    const u = plot(), step = { ArrowLeft: -1, ArrowRight: 1 }[event.key];
+    if (event.key === "Escape") { u.setCursor({ left: -10, top: -10 }); return say(""); }
+    if (!step) return;
+    event.preventDefault();
+    const wide = u.over.clientWidth, left = u.cursor.left < 0 ? 0 : u.cursor.left + step * wide / 50;
+    u.setCursor({ left: Math.min(wide, Math.max(0, left)), top: u.over.clientHeight / 2 });
   });
-}
-
-function saidBin(spec, series, x, at) {
-  const bin = series.y.findIndex((_, n) => at >= x.at(series.x[n]) && at < x.at(series.x[n + 1]));
-  if (bin < 0) return "";
-  const write = AXIS[spec.x[1]], sum = (values) => values.reduce((total, v) => total + v, 0);
-  const below = sum(series.y.slice(0, bin + 1)) / (sum(series.y) || 1);
-  return `${series.name ? series.name + ": " : ""}${write(Math.max(0, series.x[bin]))} to ${write(series.x[bin + 1])}: ` +
-    `${AXIS[spec.y[1]](series.y[bin])}, ${Math.round(1000 * below) / 10} % of those drawn up to here`;
-}
-
-function saidNearest(spec, series, x, y, at, up) {
-  const loose = series.shape === "dots" || series.shape === "marks";
-  let best = -1, least = loose ? 900 : Infinity;
-  for (let n = 0; n < series.x.length; n++) {
-    const across = x.at(series.x[n]) - at, down = loose ? y.at(series.y[n]) - up : 0;
-    const far = across * across + down * down;
-    if (far < least) { least = far; best = n; }
-  }
-  return best < 0 ? "" : `${series.name}: ${AXIS[spec.y[1]](series.y[best])} at ${AXIS[spec.x[1]](series.x[best])}`;
 }

@@ -21,7 +21,8 @@ Key = tuple[int, int]  # play, request
 
 def draw_fidelity(rows: Sequence[SentRequest]) -> list[dict[str, Any]]:
     """Nothing without a request that was sent. Charts are of warm-up and profiling together, dots tell them apart."""
-    sent = {(row.play, row.request): row for row in rows if row.sent_us is not None}
+    ordered = sorted((row for row in rows if row.sent_us is not None), key=lambda row: row.sent_us or 0)
+    sent = {(row.play, row.request): row for row in ordered}
     if not sent:
         return []
     charts = (_lateness(sent), _lateness_over_time(sent), _token_error(sent), _cache_hits(sent))
@@ -53,6 +54,7 @@ def _lateness_over_time(sent: Mapping[Key, SentRequest]) -> Chart:
         Axis("sent minus due", "us"),
         [*_dots(kept), Series("sent too early", "failed", "dots", *_columns(early))],
         notes=[f"{edges:,} dependencies; broken, must be 0: {len(early) + orphans:,} requests"],
+        linked=True,
     )
 
 
@@ -70,11 +72,13 @@ def _token_error(sent: Mapping[Key, SentRequest]) -> Chart:
         Axis("counted minus planned", "tokens"),
         _dots(told),
         notes=[f"{wrong:,} of {len(told):,} differ; the server counted none for {len(sent) - len(told):,}"],
+        linked=True,
     )
 
 
 def _cache_hits(sent: Mapping[Key, SentRequest]) -> Chart:
     told = [r for r in sent.values() if r.cached_tokens is not None and r.predicted_cached_tokens is not None]
+    told.sort(key=lambda r: (r.play, r.request))  # neighbours are alike, which packs well
     points = [(r, r.cached_tokens or 0, r.predicted_cached_tokens or 0) for r in told]
     most = max((max(hit, best) for _, hit, best in points), default=1)
     dots = [

@@ -1,4 +1,4 @@
-"""Is a run steady or drifting? Five charts on the run's clock, warm-up and profiling apart.
+"""Is a run steady or drifting? Charts on the run's clock, warm-up and profiling apart, then what the server told.
 
 A request's answer tokens count evenly between its first and last one; its prompt counts when the first token came. The
 rolling line is of the last fifty profiled requests; p90 is the slow tail, so of a speed the value that 90 % exceed.
@@ -13,7 +13,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from corpus.run import SentRequest
+from corpus.server_metrics import ServerSample
 from report.chart import Axis, Chart, Guide, Series, Unit, draw_chart
+from report.in_flight import requests_in_flight, tokens_in_flight
+from report.server_view import draw_server
 
 _WINDOW: Final = 50
 _PLACES: Final = 1000  # at which the rolling line is drawn; dots are all drawn
@@ -23,8 +26,8 @@ _TIME: Final = Axis("time since the start of the run", "us")
 Point = tuple[SentRequest, float]
 
 
-def draw_over_time(rows: Sequence[SentRequest]) -> list[dict[str, Any]]:
-    """Nothing without a request that was sent."""
+def draw_over_time(rows: Sequence[SentRequest], samples: Sequence[ServerSample] = ()) -> list[dict[str, Any]]:
+    """Nothing without a request that was sent; `samples` are what the server told."""
     sent = sorted((row for row in rows if row.sent_us is not None), key=lambda row: row.sent_us or 0)
     if not sent:
         return []
@@ -36,11 +39,12 @@ def draw_over_time(rows: Sequence[SentRequest]) -> list[dict[str, Any]]:
             "How long until the first token?", "Lower is better.", ("time to first token", "us"), first, sent, 90
         ),
         _scattered("How fast do answers come?", "Higher is better.", ("answer tokens/s", "tps"), speed, sent, 10),
-        _in_flight(sent, starts),
+        requests_in_flight(sent, starts),
+        tokens_in_flight(sent, starts),
         _rate("How many prompt tokens a second?", "first", [_prompt(row) for row in sent], starts),
         _rate("How many answer tokens a second?", "output", [_answer(row) for row in sent], starts),
     )
-    return [draw_chart(chart) for chart in charts]
+    return [*(draw_chart(chart) for chart in charts), *draw_server(samples, starts)]
 
 
 def _interactivity(row: SentRequest) -> float | None:
@@ -70,6 +74,7 @@ def _scattered(
         Axis(*axis, log=True),
         [given for given in series if given.x],
         notes=[f"{len(points):,} requests" + (f"; {missing:,} more have no such time" if missing else "")],
+        linked=True,
     )
 
 
@@ -82,22 +87,6 @@ def _rolling(points: Sequence[Point], percent: int) -> tuple[list[int], list[flo
 
 def _columns(points: Sequence[Point]) -> tuple[list[int], list[float]]:
     return [row.sent_us or 0 for row, _ in points], [_short(value) for _, value in points]
-
-
-def _in_flight(sent: Sequence[SentRequest], starts: Sequence[Guide]) -> Chart:
-    ended = [row for row in sent if row.end_us is not None]
-    changes = sorted([(row.sent_us or 0, 1) for row in ended] + [(row.end_us or 0, -1) for row in ended])
-    level = np.cumsum([change for _, change in changes]).tolist()
-    unended = len(sent) - len(ended)
-    return Chart(
-        "How many requests are in flight?",
-        "",
-        _TIME,
-        Axis("requests in flight", "number"),
-        [Series("in flight", "first", "steps", [at for at, _ in changes], level)],
-        starts,
-        [f"{len(ended):,} requests" + (f"; {unended:,} more without a measured end" if unended else "")],
-    )
 
 
 Flow = tuple[float, float, float]  # from, to, tokens
@@ -126,6 +115,7 @@ def _rate(title: str, paint: Any, flows: Sequence[Flow | None], starts: Sequence
         [Series("tokens/s", paint, "bars", edges, rates)],
         starts,
         [f"{len(known):,} requests" + (f"; {missing:,} more without tokens or their times" if missing else "")],
+        linked=True,
     )
 
 

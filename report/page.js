@@ -15,7 +15,7 @@ function section(input, index) {
     for (const note of input.notes) make("li", note, list);
   }
   if (input.spreads) spreads(input.spreads, node);
-  for (const [words, given] of input.charts) charts(given, node, words);
+  for (const [words, given] of input.charts) charts(given, node, words, `input-${index + 1}`);
   const link = make("a", input.title, document.getElementById("contents"));
   link.href = `#${node.id}`;
   if (!input.rows.length) return;
@@ -28,26 +28,36 @@ function rows(input, index, node) {
   const address = (turn) => history.pushState(null, "", `#input-${index + 1}&s=${chosen + 1}${turn === null ? "" : `&t=${turn}`}`);
   const go = (number, turn = null) => { show(number, turn); address(turn); };
   const mark = table(input, node, go);
-  const lanes = timeline(input, (bar) => {
-    const place = input.views[chosen].opens?.[bar];
-    if (place) return go(...place);
-    flames?.flash(bar);
-    address(bar);
+  const lanes = timeline(input, (row) => {
+    if (input.views[chosen].ways) return go(...placeOf(input, row));
+    flames?.flash(row);
+    address(row);
   });
-  const flames = input.views.some((view) => view.flame) ? flamegraph((turn) => { lanes.point(turn); address(turn); }) : null;
+  const flames = input.sheet.flame ? flamegraph(input, (turn) => { lanes.point(turn); address(turn); }) : null;
   node.append(lanes.node);
   if (flames) node.append(flames.node);
   function show(number, turn) {
     chosen = number;
     mark(number);
     lanes.show(number);
-    flames?.show(input.views[number]);
+    flames?.show(number);
     if (turn === null) return;
     lanes.point(turn);
-    (flames ? flames.flash(turn) : lanes.node.scrollIntoView());
+    flames?.flash(turn, input.kind === "sessions");
+    if (input.kind !== "sessions") lanes.node.scrollIntoView();
   }
   show(input.opened ?? 0, null);
   OPEN[index] = show;
+}
+
+// The view whose stretch of the sheet holds a row, and the row's place in it; the first view holds all.
+function placeOf(input, row) {
+  let low = 1, high = input.views.length - 1;
+  while (low < high) {
+    const middle = (low + high) >> 1;
+    if (input.views[middle].rows[1] <= row) low = middle + 1; else high = middle;
+  }
+  return [low, row - input.views[low].rows[0]];
 }
 
 const OPEN = []; // by input: opens a row, and a turn in it
@@ -57,7 +67,7 @@ function followAddress() {
   const found = /^#input-(\d+)&s=(\d+)(?:&t=(\d+))?$/.exec(location.hash);
   if (!found) return;
   const [index, row] = [found[1] - 1, found[2] - 1], turn = found[3] === undefined ? null : Number(found[3]);
-  if (!DATA[index]?.views[row] || turn !== null && !(turn < DATA[index].views[row].bars.start.length)) return;
+  if (!DATA[index]?.views[row] || turn !== null && !(turn < DATA[index].views[row].rows[1] - DATA[index].views[row].rows[0])) return;
   if (turn === null) document.getElementById(`input-${index + 1}`).scrollIntoView();
   OPEN[index](row, turn);
 }
@@ -96,18 +106,13 @@ function spreads(given, parent) {
   }
 }
 
-let DATA = [];
+let DATA = [], drawnAfter = null; // milliseconds since the page was asked for
 
-async function unpack(node) {
-  if (node.type === "application/json") return JSON.parse(node.textContent);
-  const bytes = Uint8Array.from(atob(node.textContent), (letter) => letter.charCodeAt(0));
-  return new Response(new Blob([bytes]).stream().pipeThrough(new DecompressionStream("gzip"))).json();
-}
-
-unpack(document.getElementById("data")).then((data) => {
+openData().then((data) => {
   DATA = data;
   DATA.forEach(section);
   addEventListener("popstate", followAddress);
   followAddress();
   document.documentElement.dataset.drawn = "yes";
+  requestAnimationFrame(() => requestAnimationFrame(() => { drawnAfter = performance.now(); }));
 });

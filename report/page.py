@@ -1,8 +1,9 @@
 """One HTML file that shows captures, corpora and runs, needs no network and allows none.
 
 The policy in the page permits exactly the one script and the one style it carries, by their hashes, and nothing else:
-no connection, image, font or frame. Data travel as JSON, packed where there are many, in a script element of a type no
-browser runs. Which numbers and bars there are is decided in the `*_view` modules; the script draws what it is given.
+no connection, image, font or frame. Data travel in script elements of types that no browser runs: all long columns of
+numbers packed in one, the rest as JSON, packed too where it is much. Which numbers and bars there are is decided in the
+`*_view` modules; the script draws what it is given.
 """
 
 from __future__ import annotations
@@ -20,9 +21,11 @@ from typing import Any, Final
 
 from corpus.exchange import Exchange
 from corpus.run import Run
+from corpus.server_metrics import ServerSample
 from corpus.session import Session
 from report.capture_view import view_captures
 from report.comparison_view import view_comparison
+from report.packing import Packer
 from report.run_view import view_run
 from report.session_view import view_sessions
 
@@ -46,10 +49,27 @@ class RunInput:
     title: str
     run: Run
     facts: Mapping[str, str] = field(default_factory=dict)
+    samples: Sequence[ServerSample] = ()  # what the server told meanwhile
 
 
 # In the order in which they build on each other.
-_SCRIPTS: Final = ("words.js", "drawing.js", "charts.js", "timeline.js", "flamegraph.js", "table.js", "page.js")
+_SCRIPTS: Final = (
+    "vendor/uPlot.iife.min.js",
+    "words.js",
+    "columns.js",
+    "view.js",
+    "paint.js",
+    "legend.js",
+    "timeline.js",
+    "axes.js",
+    "series.js",
+    "charts.js",
+    "rolling.js",
+    "flamegraph.js",
+    "table.js",
+    "page.js",
+)
+_STYLES: Final = ("vendor/uPlot.min.css", "page.css")
 _PLAIN_UP_TO: Final = 300_000  # characters; below it, packing gains nothing that anyone would notice
 
 PageInput = SessionsInput | CapturesInput | RunInput
@@ -57,21 +77,23 @@ PageInput = SessionsInput | CapturesInput | RunInput
 
 def render_page(inputs: Sequence[PageInput]) -> str:
     """The whole page; the same inputs give the same text."""
-    script = "".join(_asset(name) for name in _SCRIPTS)
-    style = _asset("page.css")
+    script = "\n".join(_asset(name) for name in _SCRIPTS)
+    style = "".join(_asset(name) for name in _STYLES)
     policy = (
         f"default-src 'none'; script-src '{_hash(script)}'; style-src '{_hash(style)}'; "
         "base-uri 'none'; form-action 'none'"
     )
     title = " - ".join(["agentreel report", *(given.title for given in inputs)])
     views = [*(_view(given, _overlay(given, inputs)) for given in inputs), *_comparison(inputs)]
-    data_type, data = _packed(_json(views))
+    packer = Packer()
+    data_type, data = _packed(_json(views, packer))
     parts = {
         "policy": policy,
         "title": html.escape(title.encode(errors="replace").decode()),
         "style": style,
         "data_type": data_type,
         "data": data,
+        "columns": packer.packed(),
         "script": script,
     }
     return re.sub(r"\{\{(\w+)\}\}", lambda mark: parts[mark[1]], _asset("page.html"))
@@ -89,8 +111,8 @@ def _view(given: PageInput, overlay: SessionsInput | None) -> dict[str, Any]:
             return view_sessions(title, facts, sessions, (overlay.title, overlay.sessions) if overlay else None)
         case CapturesInput(title, exchanges, facts):
             return view_captures(title, facts, exchanges)
-        case RunInput(title, run, facts):
-            return view_run(title, facts, run)
+        case RunInput(title, run, facts, samples):
+            return view_run(title, facts, run, samples)
 
 
 def _comparison(inputs: Sequence[PageInput]) -> list[dict[str, Any]]:
@@ -106,9 +128,9 @@ def _comparison(inputs: Sequence[PageInput]) -> list[dict[str, Any]]:
     return [view_comparison(runs)] if len(runs) > 1 else []
 
 
-def _json(value: object) -> str:
+def _json(value: object, packer: Packer) -> str:
     """JSON that cannot end its script element or open a comment in it."""
-    text = json.dumps(value, separators=(",", ":"))
+    text = json.dumps(value, separators=(",", ":"), default=packer.place)
     return text.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026")
 
 

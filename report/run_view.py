@@ -1,8 +1,8 @@
 """Runs on the page: the key numbers, and what was planned against what was measured.
 
-The first timeline is the whole run, a row a lane. Each later one is one play of a session, every agent twice: above,
-pale, as it was recorded, below as it was replayed. Both begin with the play's first profiled request, so a replay that
-is slower than the recording visibly runs away from it.
+The first timeline is the whole run, by lane or by conversation. Each later one is one play of a session, every agent
+twice: above, pale, as it was recorded, below as it was replayed. Both begin with the play's first profiled request, so
+a replay that is slower than the recording visibly runs away from it.
 """
 
 from __future__ import annotations
@@ -12,9 +12,11 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final
 
 from corpus.run import Run, SentRequest
+from corpus.server_metrics import ServerSample
 from report.fidelity_view import draw_fidelity
 from report.over_time_view import draw_over_time
-from report.timeline import Bar, Details, Lane, Link, Tone, draw
+from report.packing import Column
+from report.timeline import Bar, Details, Drawing, Lane, Link, Tone, Way, draw
 from report.wording import UNKNOWN, count, seconds, share
 
 _COLUMNS = [
@@ -59,7 +61,7 @@ _NUMBERS: Final[tuple[tuple[str, str, str, tuple[str, ...], Callable[[float], st
 )
 
 
-def view_run(title: str, facts: Mapping[str, str], run: Run) -> dict[str, Any]:
+def view_run(title: str, facts: Mapping[str, str], run: Run, samples: Sequence[ServerSample] = ()) -> dict[str, Any]:
     plays: dict[int, list[SentRequest]] = {}
     for sent in run.requests:
         plays.setdefault(sent.play, []).append(sent)
@@ -70,12 +72,12 @@ def view_run(title: str, facts: Mapping[str, str], run: Run) -> dict[str, Any]:
         "numbers": [_number(run.summary, *row) for row in _NUMBERS],
         "charts": [
             ["Did the replay do what was recorded?", draw_fidelity(run.requests)],
-            ["Is it steady?", draw_over_time(run.requests)],
+            ["Is it steady?", draw_over_time(run.requests, samples)],
         ],
         "notes": _notes(run.summary),
         "columns": _COLUMNS,
-        "rows": [_row("the whole run, by lane", run.requests), *(_row(_label(p), p) for p in plays.values())],
-        "views": [_whole_run(run.requests, plays), *(_play(rows) for rows in plays.values())],
+        "rows": [_row("the whole run", run.requests), *(_row(_label(p), p) for p in plays.values())],
+        **_timelines(plays),
     }
 
 
@@ -134,44 +136,55 @@ def _span(times: Sequence[tuple[int | None, int | None]]) -> int | None:
     return max(known) - min(known) if known else None
 
 
-def _whole_run(rows: Sequence[SentRequest], plays: Mapping[int, Sequence[SentRequest]]) -> dict[str, Any]:
-    """`opens` says for each bar which row of the table, and which bar of its drawing, shows the play it is of."""
-    sent = [r for r in rows if r.sent_us is not None]
-    lanes = sorted({r.lane for r in sent})
-    bars = [_bar(r, lanes.index(r.lane), 0) for r in sent]
-    places: dict[tuple[int, int], tuple[int, int]] = {}
-    for row, play in enumerate(plays.values(), 1):
-        shown = [r for r in play if r.sent_us is not None]
-        places |= {(r.play, r.request): (row, len(shown) + bar) for bar, r in enumerate(shown)}
-    note = "Pale: warm-up. A click on a bar opens its play. One row a lane; requests of one session can overlap in it."
-    drawn = draw("the whole run, by lane", note, [Lane(f"lane {n}", 0) for n in lanes], bars, _details(sent))
-    return drawn | {"opens": [places[r.play, r.request] for r in sent]}
+def _timelines(plays: Mapping[int, Sequence[SentRequest]]) -> dict[str, Any]:
+    """The whole run, then every play; what was never sent has no bar."""
+    shown = [[r for r in rows if r.sent_us is not None] for rows in plays.values()]
+    sent = [r for rows in shown for r in rows]
+    unsent = sum(map(len, plays.values())) - len(sent)
+    note = "Pale: warm-up. A click on a bar opens it in its play." + (f" Never sent: {unsent:,}." if unsent else "")
+    drawings = [_play(rows, kept) for rows, kept in zip(plays.values(), shown, strict=True)]
+    drawn = draw(drawings, _details(sent), ("the whole run", note, [_by_lane(sent), _by_conversation(shown)]))
+    drawn["sheet"]["flame"] = {
+        "cached": Column([r.cached_tokens for r in sent]),
+        "prompt": Column([r.planned_input_tokens for r in sent]),
+        "output": Column([r.measured_output_tokens for r in sent]),
+    }
+    return drawn
 
 
-def _play(rows: Sequence[SentRequest]) -> dict[str, Any]:
-    sent = [r for r in rows if r.sent_us is not None]
+def _by_lane(sent: Sequence[SentRequest]) -> Way:
+    lanes = {lane: number for number, lane in enumerate(sorted({r.lane for r in sent}))}
+    return Way("by lane of the load generator", [Lane(f"lane {n}", 0) for n in lanes], [lanes[r.lane] for r in sent])
+
+
+def _by_conversation(shown: Sequence[Sequence[SentRequest]]) -> Way:
+    """Plays in order of their first request, the agents of each below it."""
+    lanes: list[Lane] = []
+    lane: dict[tuple[int, int], int] = {}
+    for rows in sorted(filter(None, shown), key=lambda rows: min(r.sent_us or 0 for r in rows)):
+        for agent in sorted({r.agent for r in rows} | {0}):
+            lane[rows[0].play, agent] = len(lanes)
+            lanes.append(Lane(f"agent {agent}" if agent else f"play {rows[0].play}", int(agent > 0)))
+    return Way("by conversation", lanes, [lane[r.play, r.agent] for rows in shown for r in rows])
+
+
+def _play(rows: Sequence[SentRequest], sent: Sequence[SentRequest]) -> Drawing:
     first = min(sent, key=lambda r: (r.phase == "warmup", r.sent_us or 0), default=None)
     if first is None or first.sent_us is None:
-        return draw(_label(rows), "Nothing of it was sent.", [], [], {})
-    agents = sorted({r.agent for r in sent})
+        return Drawing(_label(rows), "Nothing of it was sent.", [], [])
+    agents = sorted({r.agent for r in sent} | {0})
     lanes = [Lane("main" if agent == 0 else f"agent {agent}", 0 if agent == 0 else 1) for agent in agents]
-    recorded = [_recorded_bar(r, agents.index(r.agent), first.recorded_start_us) for r in sent]
-    replayed = [_bar(r, agents.index(r.agent), first.sent_us, half="lower") for r in sent]
-    links = _waits(sent, len(recorded))
+    bars = [_bar(r, agents.index(r.agent)) for r in sent]
     note = "Above, pale: as recorded. Below: as replayed. Both begin with the first profiled request."
-    return draw(_label(rows), note, lanes, recorded + replayed, _details([*sent, *sent]), links)
+    flame = "What the server says that it served from its cache. Without a count of it, all counts as new."
+    zero = (first.sent_us, first.recorded_start_us)
+    return Drawing(_label(rows), note, lanes, bars, _waits(sent), zero, {"flame": flame})
 
 
-def _recorded_bar(sent: SentRequest, lane: int, zero: int) -> Bar:
-    end = None if sent.recorded_end_us is None else sent.recorded_end_us - zero
-    return Bar(lane, "recorded", sent.recorded_start_us - zero, None, end, "upper")
-
-
-def _bar(sent: SentRequest, lane: int, zero: int, half: Any = "whole") -> Bar:
+def _bar(sent: SentRequest, lane: int) -> Bar:
     assert sent.sent_us is not None
-    first = None if sent.first_token_us is None else sent.first_token_us - zero
-    end = None if sent.end_us is None else sent.end_us - zero
-    return Bar(lane, _tone(sent), sent.sent_us - zero, first, end, half)
+    recorded = (sent.recorded_start_us, sent.recorded_end_us)
+    return Bar(lane, _tone(sent), sent.sent_us, sent.first_token_us, sent.end_us, sent.due_us, recorded)
 
 
 def _tone(sent: SentRequest) -> Tone:
@@ -182,10 +195,10 @@ def _tone(sent: SentRequest) -> Tone:
     return "child" if sent.agent else "main"
 
 
-def _waits(sent: Sequence[SentRequest], offset: int) -> list[Link]:
-    bars = {r.request: bar + offset for bar, r in enumerate(sent)}
+def _waits(sent: Sequence[SentRequest]) -> list[Link]:
+    bars = {r.request: bar for bar, r in enumerate(sent)}
     return [
-        Link(bars[src], bars[r.request], "wait", anchor, f"waits {seconds(delay / 1e6)} after its {anchor}")
+        Link(bars[src], bars[r.request], "wait", anchor, delay)
         for r in sent
         for src, delay, anchor in zip(r.after, r.after_delay_us, r.after_anchor, strict=True)
         if src in bars
@@ -197,10 +210,8 @@ def _details(sent: Sequence[SentRequest]) -> Details:
         "request": ("number", [r.request for r in sent]),
         "session": ("number", [r.session + 1 for r in sent]),
         "phase": ("text", [r.phase for r in sent]),
-        "sent later than due": ("ms", [None if r.sent_us is None else (r.sent_us - r.due_us) / 1000 for r in sent]),
-        "took when recorded": ("us", [_between(r.recorded_start_us, r.recorded_end_us) for r in sent]),
         "prompt planned": ("tokens", [r.planned_input_tokens for r in sent]),
-        "prompt counted by the server": ("tokens", [r.measured_input_tokens for r in sent]),
+        "counted by the server minus planned": ("tokens", [_more(r.measured_input_tokens, r) for r in sent]),
         "answer planned": ("tokens", [r.planned_output_tokens for r in sent]),
         "answer counted by the server": ("tokens", [r.measured_output_tokens for r in sent]),
         "from cache": ("tokens", [r.cached_tokens for r in sent]),
@@ -210,5 +221,5 @@ def _details(sent: Sequence[SentRequest]) -> Details:
     }
 
 
-def _between(start: int | None, stop: int | None) -> int | None:
-    return None if start is None or stop is None else stop - start
+def _more(measured: int | None, sent: SentRequest) -> int | None:
+    return None if measured is None else measured - sent.planned_input_tokens

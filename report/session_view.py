@@ -7,15 +7,15 @@ from typing import Any
 
 from corpus.graph import critical_path, task_time_us
 from corpus.purpose import STEPS
-from corpus.session import Edge, Session
+from corpus.session import Edge, Request, Session
 from report.agent_tree import agent_tree
 from report.anomalies import MEANINGS
 from report.cache_view import draw_caches
 from report.distributions import collect_samples, draw_distributions
-from report.flamegraph import draw_flamegraph
 from report.lineage import cached_tokens
+from report.packing import Column
 from report.stats import SAMPLES, collect_stats
-from report.timeline import Bar, Details, Lane, Link, Tone, draw
+from report.timeline import Bar, Details, Drawing, Lane, Link, Tone, draw
 from report.wording import count, seconds, share
 
 _COLUMNS = [
@@ -56,7 +56,7 @@ def view_sessions(
         "notes": [f"{MEANINGS[name].meaning}: {count(n)}" for name, n in stats["anomalies"].items() if n],
         "columns": _COLUMNS,
         "rows": [_row(session) for session in sessions],
-        "views": [_timeline(session) for session in sessions],
+        **_timelines(sessions),
     }
 
 
@@ -102,37 +102,57 @@ def _row(session: Session) -> list[Any]:
     ]
 
 
-def _timeline(session: Session) -> dict[str, Any]:
+def _timelines(sessions: Sequence[Session]) -> dict[str, Any]:
+    """Drawings of all sessions; `flame` and `critical` go by the same rows as the bars."""
+    cached = [tokens for session in sessions for tokens in cached_tokens(session)]
+    paths = [_critical(session) for session in sessions]
+    requests = [request for session in sessions for request in session.requests]
+    drawn = draw(
+        [_drawing(session, words) for session, (_, words) in zip(sessions, paths, strict=True)],
+        _details(sessions, requests, cached),
+    )
+    drawn["sheet"] |= {
+        "flame": {
+            "cached": Column(cached),
+            "prompt": Column([r.input_tokens for r in requests]),
+            "output": Column([r.output_tokens for r in requests]),
+        },
+        "critical": Column([int(on_it) for on_path, _ in paths for on_it in on_path]),
+    }
+    return drawn
+
+
+def _drawing(session: Session, critical: str | None) -> Drawing:
     order = list(agent_tree([agent.parent for agent in session.agents]))
     lane_of = {agent: lane for lane, (_, agent) in enumerate(order)}
     lanes = [Lane("main" if agent == 0 else f"{session.agents[agent].kind} {agent}", depth) for depth, agent in order]
     bars = [
-        Bar(
-            lane_of[r.agent],
-            _tone(session, number),
-            r.t_start_us,
-            r.t_first_us,
-            r.t_end_us,
-            "lower" if r.purpose not in STEPS else "whole",
-        )
+        Bar(lane_of[r.agent], _tone(session, number), r.t_start_us, r.t_first_us, r.t_end_us)
         for number, r in enumerate(session.requests)
     ]
     unknown = sum(r.t_end_us is None for r in session.requests)
     note = f"Requests of unknown length, drawn as a line: {unknown}." if unknown else ""
-    drawn = draw(session.label, note, lanes, bars, _details(session), map(_link, session.edges))
-    return drawn | {"critical": _critical(session), "flame": draw_flamegraph(session)}
+    unanswered = sum(r.output_tokens is None for r in session.requests)
+    more = {
+        "critical": critical,
+        "flame": f"Answers of unknown length, drawn without one: {unanswered}." if unanswered else "",
+    }
+    return Drawing(session.label, note, lanes, bars, [_link(edge) for edge in session.edges], more=more)
 
 
-def _critical(session: Session) -> dict[str, Any] | None:
-    """None without edges: every request would stand alone."""
+def _critical(session: Session) -> tuple[list[bool], str | None]:
+    """Which requests lie on it, and its words: None without edges, as every request would stand alone."""
+    on_path = [False] * len(session.requests)
     if not session.edges:
-        return None
+        return on_path, None
     try:
         path = critical_path(session.requests, session.edges)
     except ValueError as error:  # an imported graph may be anything
-        return {"bars": [], "words": f"no critical path: {error}"}
+        return on_path, f"no critical path: {error}"
+    for request in path.requests:
+        on_path[request] = True
     time = f"{seconds(path.duration_us / 1e6)} of {seconds(task_time_us(session.requests) / 1e6)}"
-    return {"bars": list(path.requests), "words": f"critical path: {len(path.requests)} requests, {time}"}
+    return on_path, f"critical path: {len(path.requests)} requests, {time}"
 
 
 def _tone(session: Session, number: int) -> Tone:
@@ -144,15 +164,14 @@ def _tone(session: Session, number: int) -> Tone:
     return "child" if request.agent else "main"
 
 
-def _details(session: Session) -> Details:
-    requests = session.requests
+def _details(sessions: Sequence[Session], requests: Sequence[Request], cached: Sequence[int]) -> Details:
     usages = [r.usage for r in requests]
     return {
         "request": ("number", [r.request for r in requests]),
         "purpose": ("text", [r.purpose for r in requests]),
-        "model": ("text", [session.models[r.model] for r in requests]),
+        "model": ("text", [session.models[r.model] for session in sessions for r in session.requests]),
         "prompt": ("tokens", [r.input_tokens for r in requests]),
-        "of it repeated": ("tokens", cached_tokens(session)),
+        "of it repeated": ("tokens", cached),
         "answer": ("tokens", [r.output_tokens for r in requests]),
         "provider's prompt count": ("tokens", [u and u.input_tokens for u in usages]),
         "provider's cache read": ("tokens", [u and u.cache_read_tokens for u in usages]),
@@ -163,5 +182,4 @@ def _details(session: Session) -> Details:
 
 
 def _link(edge: Edge) -> Link:
-    words = f"{edge.kind}: {seconds(edge.delay_us / 1e6)} after its {edge.anchor}, known by {edge.evidence}"
-    return Link(edge.src, edge.dst, edge.kind, edge.anchor, words, edge.evidence)
+    return Link(edge.src, edge.dst, edge.kind, edge.anchor, edge.delay_us, edge.evidence)

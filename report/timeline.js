@@ -1,179 +1,168 @@
-// A timeline with its tools: zoom, legend, and the numbers of the request that is pointed at.
+// A timeline with its tools: zoom and pan, legend, counts at the pointer, and the numbers of the request pointed at.
 const TONES = { main: "main agent", child: "other agent", aside: "aside (title, search, check)", failed: "failed",
-  recorded: "as recorded", warmup: "warm-up" };
+  warmup: "warm-up" };
+const WHOLE = [0, 1], NARROWEST = 1e-6, TALLEST = 560;
 
 function timeline(input, open) {
-  const node = make("div");
-  const title = make("h3", "", node), note = make("p", "", node, "quiet");
+  const node = make("div"), title = make("h3", "", node), note = make("p", "", node, "quiet");
   const tools = make("div", null, node, "tools"), legend = make("div", null, node, "tools");
-  const chart = make("div", null, node, "chart"), names = make("div", null, chart, "lanes");
-  const scroll = make("div", null, chart, "scroll"), panel = make("div", null, node, "facts-of-bar");
+  const frame = make("div", null, node, "chart"), canvas = make("canvas", null, frame), rest = make("div", null, frame);
+  const counts = make("p", "", node, "quiet counts"), panel = make("div", null, node, "facts-of-bar");
   panel.setAttribute("aria-live", "polite");
-  const state = { view: null, zoom: 1, clock: false, hidden: new Set(), at: null, critical: true, choose: null };
+  canvas.tabIndex = 0;
+  canvas.setAttribute("role", "application");
+  const state = { view: null, number: 0, way: 0, span: [...WHOLE], top: 0, clock: false, hidden: new Set(), at: null, cross: null,
+    critical: true, colours: "kind", place: null };
 
-  const zoomBy = (factor) => { state.zoom = Math.min(64, Math.max(1, state.zoom * factor)); draw(); };
-  for (const [sign, label, factor] of [["−", "Show more time", 0.5], ["+", "Show less time, wider", 2]]) {
-    const button = make("button", sign, tools);
-    button.setAttribute("aria-label", label);
-    button.title = label;
-    button.addEventListener("click", () => zoomBy(factor));
-  }
-  check(tools, "clock time, pauses in full length", false, (on) => { state.clock = on; draw(); });
-  make("span", "Point at a request, or focus the chart and use the arrow keys.", tools, "quiet");
-
+  let waiting = 0, drawnWidth = 0;
+  const later = () => { if (!waiting) waiting = requestAnimationFrame(() => { waiting = 0; draw(); }); };
   function draw() {
-    const view = state.view, part = scroll.scrollLeft / Math.max(1, scroll.scrollWidth);
-    const width = Math.max(300, Math.floor((scroll.clientWidth || 900) * state.zoom));
-    const drawn = drawTimeline(view, { width, clock: state.clock, hidden: state.hidden, critical: state.critical });
-    scroll.replaceChildren(drawn.svg);
-    scroll.scrollLeft = part * scroll.scrollWidth;
-    follow(view, drawn, panel, scroll, state, open);
+    const view = state.view, row = view.lanes.length > 40 ? 18 : 30, full = HEAD + view.lanes.length * row + 8;
+    drawnWidth = frame.clientWidth;
+    const size = { width: Math.max(280, drawnWidth), height: Math.min(full, TALLEST) };
+    frame.style.height = `${size.height + 2}px`;
+    rest.style.height = `${full - size.height}px`;
+    state.top = frame.scrollTop;
+    state.place = paintTimeline(sizeCanvas(canvas, size.width, size.height), view, state, size);
+    canvas.dataset.span = state.span.join(" ");
+    canvas.dataset.painted = state.place.painted;
+    canvas.dataset.at = state.at ?? "";
   }
-  function show(number) {
-    const view = state.view = input.views[number];
-    state.at = null;
-    title.textContent = `Timeline: ${view.label}`;
+  function show(number, way = 0) {
+    const changed = number !== state.number || !state.view;
+    Object.assign(state, { number, way, view: openView(input, number, way), at: null, cross: null });
+    if (changed) state.span = [...WHOLE];
+    frame.scrollTop = 0;
+    const view = state.view;
+    title.textContent = `Who ran when, who waited? ${view.label}`;
+    canvas.setAttribute("aria-label", `Timeline of ${view.label}. Arrow keys move between requests, Enter opens one, plus and minus zoom, 0 shows all.`);
     note.textContent = view.note;
     note.hidden = !view.note;
-    names.replaceChildren(...view.lanes.map(([name, depth]) => laneName(name, depth)));
-    fillLegend(legend, view, state, draw);
+    fillTools(tools, state, { zoom: (by) => zoom(by), whole, clock, way: (n) => show(state.number, n) });
+    fillLegend(legend, state, later);
+    describe(view, null, panel);
     draw();
   }
-  function point(bar) {
-    state.choose(bar);
-    const left = state.left(bar);
-    if (left < scroll.scrollLeft || left > scroll.scrollLeft + scroll.clientWidth - 40) scroll.scrollLeft = left - scroll.clientWidth / 3;
+  function choose(row) {
+    state.at = row;
+    describe(state.view, row, panel);
+    later();
   }
-  let waiting = 0;
-  addEventListener("resize", () => { cancelAnimationFrame(waiting); waiting = requestAnimationFrame(draw); });
+  function setSpan(from, width) {
+    const kept = Math.min(1, Math.max(NARROWEST, width)), left = Math.min(1 - kept, Math.max(0, from));
+    state.span = [left, left + kept];
+    later();
+  }
+  function zoom(by, about = 0.5) {
+    const [a, b] = state.span, middle = a + (b - a) * about, width = Math.min(1, Math.max(NARROWEST, (b - a) * by));
+    setSpan(middle - width * about, width);
+  }
+  const pan = (share) => setSpan(state.span[0] + share * (state.span[1] - state.span[0]), state.span[1] - state.span[0]);
+  function whole() { setSpan(0, 1); }
+  function clock(on) { state.clock = on; later(); }
+  function reveal(row) {
+    draw();
+    const { left, end, top } = state.place.box(row), { names, right } = state.place;
+    if (left < names || left > right - 20) pan(((left + Math.min(end, left + 100)) / 2 - (names + right) / 2) / state.place.wide);
+    if (top < HEAD || top > canvas.clientHeight - 30) frame.scrollTop += top - canvas.clientHeight / 2;
+    later();
+  }
+  function point(row) { choose(row); reveal(row); }
+
+  listenTo(canvas, state, { choose, open, zoom, pan, whole, reveal, later, say: (words) => { counts.textContent = words; } });
+  frame.addEventListener("scroll", later);
+  matchMedia("(prefers-color-scheme: dark)").addEventListener("change", later);
+  new ResizeObserver(() => { if (state.view && frame.clientWidth !== drawnWidth) later(); }).observe(frame);
   return { node, show, point };
 }
 
-function laneName(name, depth) {
-  const node = make("div", name);
-  node.title = name;
-  node.style.height = node.style.lineHeight = `${LANE}px`;
-  node.style.paddingLeft = `${depth * 14}px`;
-  return node;
-}
-
-function check(parent, words, checked, change) {
-  const label = make("label", null, parent), box = make("input", null, label);
-  box.type = "checkbox";
-  box.checked = checked;
-  box.addEventListener("change", () => change(box.checked));
-  label.append(" ");
-  label.append(words);
-  return label;
-}
-
-// What bars mean, and the kinds of edges, each of which can be left out.
-function fillLegend(legend, view, state, draw) {
-  legend.replaceChildren();
-  for (const tone of view.bars.tone.words) {
-    const entry = make("span", null, legend);
-    make("span", null, entry, "swatch").style.background = `var(--${tone})`;
-    entry.append(TONES[tone]);
-  }
-  if (view.bars.first.some((first) => first !== null)) make("span", "paler start: waiting for the first token", legend, "quiet");
-  const counts = view.links.kind.at.reduce((sum, at) => { sum[at] = (sum[at] ?? 0) + 1; return sum; }, []);
-  view.links.kind.words.forEach((kind, at) => {
-    const label = check(legend, "", !state.hidden.has(kind), (on) => { state.hidden[on ? "delete" : "add"](kind); draw(); });
-    make("span", null, label, "stroke").style.borderColor = `var(--${kind})`;
-    label.append(`${kind} (${counts[at]})`);
-  });
-  if (view.critical) {
-    const label = check(legend, "", state.critical, (on) => { state.critical = on; draw(); });
-    make("span", null, label, "stroke critical");
-    label.append(view.critical.words);
-  }
-  const known = view.links.evidence.words.map((name, at) => `${name.replace("_", " ")} ${view.links.evidence.at.filter((v) => v === at).length}`);
-  if (known.length) make("span", `edges known by: ${known.join(", ")}${view.links.evidence.words.includes("timing") ? " (thin: guessed)" : ""}`, legend, "quiet");
-  if (view.links.start.some(Boolean)) make("span", "dashed: from the start, not the end", legend, "quiet");
-}
-
-// Pointing at a bar, or moving to it by key, lights what it waited for and lists its numbers.
-function follow(view, drawn, panel, scroll, state, open) {
-  const order = view.bars.start.map((_, bar) => bar).sort((a, b) => view.bars.start[a] - view.bars.start[b] || a - b);
-  const nearest = (bars) => bars.reduce((best, bar) =>
-    best === null || Math.abs(view.bars.start[bar] - view.bars.start[state.at]) <
-      Math.abs(view.bars.start[best] - view.bars.start[state.at]) ? bar : best, null);
-
-  function choose(bar) {
-    state.at = bar;
-    drawn.svg.classList.toggle("busy", bar !== null);
-    drawn.svg.querySelectorAll(".lit, .at").forEach((node) => node.classList.remove("lit", "at"));
-    drawn.svg.querySelectorAll(".said").forEach((node) => node.remove());
-    describe(view, bar, panel);
-    if (bar === null) return;
-    drawn.bars[bar].classList.add("at");
-    view.links.dst.forEach((dst, link) => {
-      if (dst !== bar) return;
-      for (const part of drawn.links[link]) part.classList.add("lit");
-      drawn.bars[view.links.src[link]].classList.add("lit");
-      saying(view, link, drawn);
-    });
-  }
-  function move(key) {
-    if (state.at === null) return order[0] ?? null;
-    const place = order.indexOf(state.at), lane = view.bars.lane[state.at];
-    if (key === "ArrowRight") return order[place + 1] ?? state.at;
-    if (key === "ArrowLeft") return order[place - 1] ?? state.at;
-    const next = lane + (key === "ArrowDown" ? 1 : -1);
-    return nearest(order.filter((bar) => view.bars.lane[bar] === next)) ?? state.at;
-  }
-  drawn.svg.addEventListener("keydown", (event) => {
-    if (event.key === "Escape") return choose(null);
-    if (event.key === "Enter" && state.at !== null) return open(state.at);
-    if (!event.key.startsWith("Arrow")) return;
+function listenTo(canvas, state, does) {
+  let held = null;
+  const where = (event) => { const box = canvas.getBoundingClientRect(); return [event.clientX - box.left, event.clientY - box.top]; };
+  canvas.addEventListener("wheel", (event) => { // without shift the page scrolls
+    if (!event.shiftKey) return;
     event.preventDefault();
-    choose(move(event.key));
-    if (state.at === null) return;
-    const left = state.left(state.at);
-    if (left < scroll.scrollLeft || left > scroll.scrollLeft + scroll.clientWidth - 40)
-      scroll.scrollLeft = left - scroll.clientWidth / 3;
+    const { names, wide } = state.place;
+    does.zoom(1.0015 ** (event.deltaY || event.deltaX), Math.min(1, Math.max(0, (where(event)[0] - names) / wide)));
+  }, { passive: false });
+  canvas.addEventListener("pointerdown", (event) => {
+    held = { x: event.clientX, from: event.clientX, moved: false };
+    canvas.setPointerCapture(event.pointerId);
   });
-  const barOf = new Map(drawn.bars.map((node, bar) => [node, bar]));
-  drawn.svg.addEventListener("pointerover", (event) => barOf.has(event.target) && choose(barOf.get(event.target)));
-  drawn.svg.addEventListener("click", (event) => barOf.has(event.target) && open(barOf.get(event.target)));
-  state.choose = choose;
-  state.left = (bar) => Number(drawn.bars[bar].getAttribute("x"));
-  choose(state.at);
+  canvas.addEventListener("pointermove", (event) => {
+    const [x, y] = where(event);
+    if (held && Math.abs(event.clientX - held.from) > 4) held.moved = true;
+    if (held?.moved) {
+      does.pan((held.x - event.clientX) / state.place.wide);
+      held.x = event.clientX;
+      return;
+    }
+    state.cross = x > state.place.names ? x : null;
+    does.say(state.cross === null ? "" : countsAt(state.view, state.place.time(x)));
+    const row = hit(state.view, state.place, x, y);
+    if (row !== null && row !== state.at) does.choose(row); else does.later();
+  });
+  canvas.addEventListener("pointerup", (event) => {
+    const row = held?.moved ? null : hit(state.view, state.place, ...where(event));
+    held = null;
+    if (row !== null) does.open(row);
+  });
+  canvas.addEventListener("pointerleave", () => { state.cross = null; does.say(""); does.later(); });
+  canvas.addEventListener("keydown", (event) => {
+    const act = { Escape: () => does.choose(null), Enter: () => state.at !== null && does.open(state.at), "+": () => does.zoom(0.5),
+      "=": () => does.zoom(0.5), "-": () => does.zoom(2), 0: does.whole }[event.key];
+    if (!act && !event.key.startsWith("Arrow")) return;
+    event.preventDefault();
+    if (act) return act();
+    if (event.shiftKey && (event.key === "ArrowLeft" || event.key === "ArrowRight")) return does.pan(event.key === "ArrowLeft" ? -0.2 : 0.2);
+    const row = step(state.view, state.at, event.key);
+    if (row === null) return;
+    does.choose(row);
+    does.reveal(row);
+  });
 }
 
-// How an arrow is known stands on it while what it leads to is chosen.
-function saying(view, link, drawn) {
-  const evidence = word(view.links.evidence, link), line = drawn.links[link][0];
-  if (!evidence || !line) return;
-  const { x, y, width, height } = line.getBBox(), wide = evidence.length * 3.5 + 4;
-  const room = Number(drawn.svg.getAttribute("width")) - wide;
-  shape("text", { class: "said", x: Math.max(wide, Math.min(room, x + width / 2)), y: y + height / 2 - (height ? -4 : 6),
-    "text-anchor": "middle" }, drawn.svg).textContent = evidence.replace("_", " ");
+// The bar under the pointer, of those in its lane the one that began last; a thin one within 3 pixels.
+function hit(view, place, x, y) {
+  const lane = Math.floor((y - place.y(0)) / place.row);
+  if (y < HEAD || x < place.names || !view.byLane[lane]) return null;
+  let found = null;
+  for (const row of view.byLane[lane]) {
+    const box = place.box(row);
+    if (box.left > x + 3) break;
+    if (Math.max(box.end, box.left + 2) >= x - 3) found = row;
+  }
+  return found;
 }
 
-function describe(view, bar, panel) {
-  panel.replaceChildren();
-  panel.classList.toggle("held", bar !== null);
-  if (bar === null) return make("span", "No request chosen.", panel, "quiet");
-  const list = make("dl", null, panel), start = view.bars.start[bar], end = view.bars.end[bar], first = view.bars.first[bar];
-  const put = (name, value) => {
-    const pair = make("div", null, list);
-    make("dt", name, pair);
-    make("dd", value, pair);
+function step(view, at, key) {
+  if (at === null) return view.order[0] ?? null;
+  if (key === "ArrowRight" || key === "ArrowLeft") {
+    const place = rankOf(view, at) + (key === "ArrowRight" ? 1 : -1);
+    return view.order[place] ?? at;
+  }
+  let lane = view.lane[at];
+  const down = key === "ArrowDown" ? 1 : -1;
+  do lane += down; while (view.byLane[lane] && !view.byLane[lane].length);
+  const near = (row) => Math.abs(view.start[row] - view.start[at]);
+  return view.byLane[lane]?.reduce((best, row) => near(row) < near(best) ? row : best) ?? at;
+}
+
+function rankOf(view, row) {
+  view.ranks ??= view.order.reduce((ranks, of, rank) => { ranks[of] = rank; return ranks; }, new Uint32Array(view.count));
+  return view.ranks[row];
+}
+
+// How many requests ran, waited for their first token and were done at a time.
+function countsAt(view, t) {
+  const sorted = (name) => view[`sorted-${name}`] ??= Float64Array.from(view[name], (v) => Number.isNaN(v) ? Infinity : v).sort();
+  const until = (values) => {
+    let low = 0, high = values.length;
+    while (low < high) { const middle = (low + high) >> 1; if (values[middle] <= t) low = middle + 1; else high = middle; }
+    return low;
   };
-  put("lane", view.lanes[view.bars.lane[bar]][0]);
-  put("start", durationWords(start));
-  put("took", end === null ? "unknown" : durationWords(end - start));
-  if (first !== null) put("first token after", durationWords(first - start));
-  for (const [name, unit, values] of view.details) {
-    const value = unit === "text" ? word(values, bar) : values[bar];
-    if (value !== null) put(name, written(value, unit) + (unit === "tokens" ? " tokens" : ""));
-  }
-  const into = view.links.dst.flatMap((dst, link) => dst === bar ? [link] : []);
-  if (!into.length) return;
-  const waits = make("ul", null, panel);
-  for (const link of into) {
-    const src = view.links.src[link], lane = view.lanes[view.bars.lane[src]][0];
-    make("li", `${word(view.links.words, link)} (${lane}, started ${durationWords(view.bars.start[src])})`, waits);
-  }
+  const begun = until(sorted("start")), first = until(sorted("first")), done = until(sorted("end"));
+  const heard = Math.max(first, done);
+  return `At ${durationWords(t - view.axis[0])}: ${grouped.format(begun - done)} in flight` +
+    (first ? `, ${grouped.format(Math.max(0, begun - heard))} of them waiting for the first token` : "") + `, ${grouped.format(done)} done.`;
 }

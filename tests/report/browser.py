@@ -95,10 +95,43 @@ class Browser:
         """The pointer to the middle of the first element found."""
         await self.ask(f"document.querySelector({selector!r}).scrollIntoView({{block: 'center'}})")
         await self.drawn()
+        await self._press(*await self._middle(selector), click=click)
+
+    async def wheel(self, selector: str, turn: float, *, shift: bool) -> None:
+        """Over the middle of the first element found, which must be in sight."""
+        x, y = await self._middle(selector)
+        await self.call(
+            "Input.dispatchMouseEvent", type="mouseWheel", x=x, y=y, deltaX=0, deltaY=turn, modifiers=8 if shift else 0
+        )
+        await self.drawn()
+
+    async def drag(self, selector: str, by: float) -> None:
+        """To the right, from the middle of the first element found, which must be in sight."""
+        x, y = await self._middle(selector)
+        for kind, at in (
+            ("mousePressed", x),
+            ("mouseMoved", x + by / 2),
+            ("mouseMoved", x + by),
+            ("mouseReleased", x + by),
+        ):
+            await self.call("Input.dispatchMouseEvent", type=kind, x=at, y=y, button="left", buttons=1, clickCount=1)
+        await self.drawn()
+
+    async def point(self, selector: str, x: float, y: float, *, click: bool = False) -> None:
+        """The pointer to a place in the first element found, counted from its corner."""
+        left, top = await self.ask(
+            f"(() => {{ const b = document.querySelector({selector!r}).getBoundingClientRect();return [b.x, b.y]; }})()"
+        )
+        await self._press(left + x, top + y, click=click)
+
+    async def _middle(self, selector: str) -> tuple[float, float]:
         x, y = await self.ask(
             f"(() => {{ const b = document.querySelector({selector!r}).getBoundingClientRect();"
             "return [b.x + b.width / 2, b.y + b.height / 2]; })()"
         )
+        return x, y
+
+    async def _press(self, x: float, y: float, *, click: bool) -> None:
         kinds = ("mouseMoved", "mousePressed", "mouseReleased") if click else ("mouseMoved",)
         for kind in kinds:
             button = "none" if kind == "mouseMoved" else "left"

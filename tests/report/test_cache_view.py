@@ -7,6 +7,7 @@ import pytest
 
 from corpus.session import Session
 from report.cache_view import draw_caches
+from tests.report.listed import listed
 
 Make = Callable[..., Session]
 
@@ -17,7 +18,7 @@ def growing(make_session: Make, number: int) -> Session:
 
 
 def test_curves_rise_to_what_repeats_and_many_at_once_need_more(make_session: Make) -> None:
-    rates, held = draw_caches([growing(make_session, number) for number in range(20)])
+    rates, held = listed(draw_caches([growing(make_session, number) for number in range(20)]))
     assert rates["better"] == "higher is better"
     alone, many, aware = rates["series"]
     assert [s["name"] for s in rates["series"]][:2] == ["one session at a time", "16 at a time"]
@@ -35,7 +36,7 @@ def test_curves_rise_to_what_repeats_and_many_at_once_need_more(make_session: Ma
 
 
 def test_a_single_session_has_one_curve_and_an_empty_corpus_no_chart(make_session: Make) -> None:
-    rates, held = draw_caches([growing(make_session, 0)])
+    rates, held = listed(draw_caches([growing(make_session, 0)]))
     assert len(rates["series"]) == 1
     assert held["series"][0]["y"] == [64 * blocks for blocks in (400, 500, 600, 700, 800)]
-    assert draw_caches([]) == []
+    assert listed(draw_caches([])) == []

@@ -5,6 +5,7 @@ from typing import Any
 
 from corpus.run import Run, SentRequest
 from report.run_view import view_run
+from tests.report.listed import listed
 
 S = 1_000_000
 ROW = SentRequest(
@@ -42,7 +43,8 @@ CHILD = replace(
 
 
 def _view(rows: list[SentRequest], summary: dict[str, Any] | None = None) -> dict[str, Any]:
-    return view_run("r", {"path": "run"}, Run({"seed": 42}, tuple(rows), summary or {}))
+    view: dict[str, Any] = listed(view_run("r", {"path": "run"}, Run({"seed": 42}, tuple(rows), summary or {})))
+    return view
 
 
 def _number(view: dict[str, Any], title: str) -> tuple[str, str]:
@@ -62,28 +64,31 @@ def test_what_the_summary_lacks_is_unknown_and_not_zero() -> None:
     assert _number(view, "prompt tokens counted minus planned")[0] == "- / - / -"
 
 
-def test_play_shows_every_request_twice_from_a_common_start() -> None:
-    drawn = _view([ROW, CHILD])["views"][1]
-    tone = drawn["bars"]["tone"]
-    assert [tone["words"][at] for at in tone["at"]] == ["recorded", "recorded", "main", "child"]
-    assert drawn["bars"]["start"] == [0, 0, 0, 13 * S - ROW.due_us - 2000]
-    assert drawn["bars"]["half"] == [1, 1, 2, 2]
-    assert (drawn["links"]["src"], drawn["links"]["dst"]) == ([2], [3])
+def test_play_shows_what_was_recorded_and_what_was_replayed_from_a_common_start() -> None:
+    view = _view([ROW, CHILD])
+    bars, links, play = view["sheet"]["bars"], view["sheet"]["links"], view["views"][1]
+    assert [bars["tone"]["words"][at] for at in bars["tone"]["at"]] == ["main", "child"]
+    assert (bars["recorded"], bars["recorded_end"]) == ([0, 0], [3 * S, 3 * S])
+    assert (bars["start"], bars["late"]) == ([10 * S + 2000, 13 * S], [2000, 3 * S])
+    assert play["zero"] == [10 * S + 2000, 0]
+    assert (links["dst"], links["back"]) == ([1], [1])
+    assert links["delay"] == [0 - 3 * S - S]  # recorded 3 s before the other's end, planned 1 s after it
 
 
 def test_warmup_comes_before_the_common_start() -> None:
     warm = replace(ROW, request=2, phase="warmup", due_us=0, sent_us=5 * S, recorded_start_us=-2 * S)
-    drawn = _view([warm, ROW])["views"][1]
-    assert drawn["bars"]["start"][3] == 0
-    assert drawn["bars"]["start"][2] < 0
+    play = _view([warm, ROW])["views"][1]
+    assert play["zero"] == [ROW.sent_us, ROW.recorded_start_us]
+    assert play["axis"][0] < 0
 
 
-def test_whole_run_has_a_row_a_lane_and_counts_plays_apart() -> None:
-    view = _view([ROW, replace(ROW, lane=3, play=1), replace(ROW, lane=3, play=2, error="timeout")])
-    assert view["views"][0]["lanes"] == [["lane 0", 0], ["lane 3", 0]]
-    assert [row[1] for row in view["rows"]] == [3, 1, 1, 1]
+def test_whole_run_is_laid_out_by_lane_and_by_conversation() -> None:
+    view = _view([ROW, CHILD, replace(ROW, lane=3, play=1), replace(ROW, lane=3, play=2, error="timeout")])
+    by_lane, by_conversation = view["views"][0]["ways"]
+    assert by_lane[1:] == [[["lane 0", 0], ["lane 3", 0]], [0, 0, 1, 1]]
+    assert by_conversation[1:] == [[["play 0", 0], ["agent 1", 1], ["play 1", 0], ["play 2", 0]], [0, 1, 2, 3]]
+    assert [row[1] for row in view["rows"]] == [4, 2, 1, 1]
     assert [row[3] for row in view["rows"]] == [1, 0, 0, 1]
-    assert view["rows"][1][6] == 2000
 
 
 def test_play_of_which_nothing_was_sent_is_still_listed() -> None:
@@ -95,7 +100,7 @@ def test_play_of_which_nothing_was_sent_is_still_listed() -> None:
 
 def test_config_and_notes_are_shown() -> None:
     view = _view([ROW], {"dropped_requests": {"over_context": 2}, "unfinished": 1, "errors_by_class": {"timeout": 3}})
-    assert ("seed", "42") in view["facts"]
+    assert ["seed", "42"] in view["facts"]
     assert view["notes"] == [
         "failed requests, timeout: 3",
         "requests of the corpus never sent, over_context: 2",
@@ -103,10 +108,9 @@ def test_config_and_notes_are_shown() -> None:
     ]
 
 
-def test_a_bar_of_the_whole_run_opens_the_same_request_in_its_play() -> None:
-    view = _view([ROW, CHILD, replace(ROW, lane=3, play=1)])
-    opens = view["views"][0]["opens"]
-    assert opens == [(1, 2), (1, 3), (2, 1)]
-    for (row, bar), request in zip(opens, (0, 1, 0), strict=True):
-        (values,) = [values for name, _, values in view["views"][row]["details"] if name == "request"]
-        assert values[bar] == request
+def test_plays_are_stretches_of_the_rows_of_the_whole_run() -> None:
+    view = _view([ROW, replace(ROW, lane=3, play=1), CHILD, replace(ROW, play=1, request=1, sent_us=None)])
+    assert [drawn["rows"] for drawn in view["views"]] == [[0, 3], [0, 2], [2, 3]]
+    (requests,) = [values for name, _, values in view["sheet"]["details"] if name == "request"]
+    assert requests == [0, 1, 0]
+    assert view["views"][0]["note"].endswith("Never sent: 1.")
