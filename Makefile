@@ -3,7 +3,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 
-.PHONY: demo test check bench test-clients test-engines test-peers samples docs lock clean
+.PHONY: demo test check bench test-clients test-engines test-gpu test-peers samples docs lock clean
 .DEFAULT_GOAL := demo
 
 $(READY): requirements.lock pyproject.toml
@@ -39,6 +39,10 @@ test-engines: $(READY)
 # other people's programs read what we write, and build the graphs we claim to match
 test-peers: $(READY)
 	@$(BIN)/python -m pytest -q -rs tests/peers
+
+# replay against a small model that torch computes, on a GPU where there is one; under 5 minutes on a CPU
+test-gpu: $(READY)
+	@$(BIN)/python -m pytest -q -rs tests/gpu
 
 # JSON lines, ratios against named peers in one run
 bench: $(READY)

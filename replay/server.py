@@ -54,7 +54,7 @@ async def reset_cache(url: str, engine: Engine, headers: Mapping[str, str]) -> s
                         return ""
                     problem = f"HTTP {response.status} for {path}"
             except (aiohttp.ClientError, TimeoutError, OSError) as error:
-                problem = f"{path}: {error or 'no answer'}"
+                problem = f"{path}: {str(error) or 'no answer'}"
     return problem + (f"; it needs {engine.reset_needs}" if engine.reset_needs else "")
 
 
