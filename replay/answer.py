@@ -17,6 +17,7 @@ from replay.engines import error_class, error_message
 from wire.sse import SseSplitter
 from wire.usage import Usage, normalise_usage
 
+_DONE: Final = b"[DONE]"
 _FOLD_BYTES: Final = 1 << 14  # about a hundred chunks, 0.3 ms
 
 
@@ -24,7 +25,7 @@ class StreamedAnswer:
     """Feed every read, then `finish`; afterwards the attributes hold what was seen."""
 
     def __init__(self, endpoint: Endpoint) -> None:
-        self._endpoint = endpoint
+        self._has_token = endpoint.has_token
         self._splitter = SseSplitter()
         self._reads: list[bytes] = []  # not looked into yet
         self._read_us: list[int] = []
@@ -45,12 +46,21 @@ class StreamedAnswer:
 
     def look(self) -> None:
         """Everything that was fed is in the attributes now."""
+        events: list[bytes] = []
+        times: list[int] = []
         for data, at_us in zip(self._reads, self._read_us, strict=True):
-            for event in self._splitter.feed_data(data):
-                self._read(event, at_us)
+            found = self._splitter.feed_data(data)
+            events += found
+            times += [at_us] * len(found)
         self._reads.clear()
         self._read_us.clear()
         self._waiting = 0
+        if _DONE in events:
+            self._ended = True
+            times = [at_us for event, at_us in zip(events, times, strict=True) if event != _DONE]
+            events = [event for event in events if event != _DONE]
+        for chunk, at_us in zip(_parsed(events), times, strict=True):
+            self._read(chunk, at_us)
 
     def finish(self) -> None:
         """The body is over; an answer that never said so itself is truncated."""
@@ -58,23 +68,17 @@ class StreamedAnswer:
         if not self._ended and self.error is None:
             self.error, self.detail = "truncated", "the stream ended without a finish reason"
 
-    def _read(self, data: bytes, at_us: int) -> None:
-        if data == b"[DONE]":
-            self._ended = True
-            return
-        try:
-            chunk = orjson.loads(data)
-        except orjson.JSONDecodeError:
-            chunk = None
+    def _read(self, chunk: object, at_us: int) -> None:
         if not isinstance(chunk, dict):
             self.error, self.detail = "bad_stream", "a chunk is no JSON object"
         elif chunk.get("error"):
-            self._fail(data, chunk["error"])
+            self._fail(chunk)
         else:
             self._read_chunk(chunk, at_us)
 
-    def _fail(self, data: bytes, error: object) -> None:
-        self.detail = error_message(data)
+    def _fail(self, chunk: dict[str, Any]) -> None:
+        error = chunk["error"]
+        self.detail = error_message(orjson.dumps(chunk))
         code = error.get("code") if isinstance(error, dict) else None
         told = error_class(code if isinstance(code, int) else 400, self.detail)
         self.error = "bad_stream" if told == "http_4xx" else told
@@ -84,10 +88,27 @@ class StreamedAnswer:
             if not isinstance(choice, dict):
                 self.error, self.detail = "bad_stream", "a choice is no JSON object"
                 return
-            self._ended = self._ended or choice.get("finish_reason") is not None
-            if self._endpoint.has_token(choice):
+            if choice.get("finish_reason") is not None:
+                self._ended = True
+            if self._has_token(choice):
                 self.last_token_us = at_us
                 if self.first_token_us is None:
                     self.first_token_us = at_us
-        if chunk.get("usage"):
-            self.usage = normalise_usage("openai-chat", chunk["usage"])
+        if usage := chunk.get("usage"):
+            self.usage = normalise_usage("openai-chat", usage)
+
+
+def _parsed(events: list[bytes]) -> list[object]:
+    """The JSON of every event; None where it is broken. One call for all while none is."""
+    try:
+        whole: list[object] = orjson.loads(b"[%s]" % b",".join(events))
+    except orjson.JSONDecodeError:
+        whole = []
+    return whole if len(whole) == len(events) else [_parsed_one(event) for event in events]
+
+
+def _parsed_one(event: bytes) -> object:
+    try:
+        return orjson.loads(event)
+    except orjson.JSONDecodeError:
+        return None

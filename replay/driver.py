@@ -1,16 +1,18 @@
 """The shell around the scheduler: a clock, one task per request in flight, and waking up on time.
 
 The event loop sleeps in whole milliseconds, so the driver wakes a little early and yields until a request is due. When
-the schedule is done or somebody stops it, what is in flight is cut and kept in the log as far as it came.
+the schedule is done or somebody stops it, what is in flight is cut and kept as far as it came.
 """
 
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Callable
+from contextlib import suppress
 from typing import Final
 
 from replay.bodies import Bodies
-from replay.commands import Done, Ended, Event, Send, Started, Tick, WaitUntil
+from replay.commands import Done, Ended, Event, Proceed, Send, StageOver, Started, Tick, WaitUntil
 from replay.connection import Clock
 from replay.schedule import Scheduler
 from replay.transport import Outcome, Transport
@@ -18,24 +20,40 @@ from replay.transport import Outcome, Transport
 _EARLY_US: Final = 1_500
 _HORIZON_US: Final = 2_000_000  # prompts of what is due by then are prepared
 _LOOK_AGAIN_S: Final = 1.0
+_REST_S: Final = 0.01  # news of many requests are looked at together
+_MOST_WARM: Final = 64  # connections opened ahead
+
+Keep = Callable[[Send, Outcome], None]
 
 
 class Driver:
-    """`run` once; `log` then holds every request with what became of it, in the order of the scheduler's commands."""
+    """`run` once; `keep` hears of every request when it is over, and of those that were cut.
 
-    def __init__(self, scheduler: Scheduler, transport: Transport, bodies: Bodies, clock: Clock) -> None:
+    `on_stage` hears when these lanes are through with a stage of warm-up; `proceed` then begins the next one.
+    """
+
+    def __init__(
+        self,
+        scheduler: Scheduler,
+        transport: Transport,
+        bodies: Bodies,
+        clock: Clock,
+        keep: Keep,
+        on_stage: Callable[[str], None] = lambda _stage: None,
+    ) -> None:
         self._scheduler = scheduler
         self._transport = transport
         self._bodies = bodies
         self._clock = clock
+        self._keep = keep
+        self._on_stage = on_stage
+        self._stage_told: str | None = None
         self._wake_at_us: int | None = None
         self._over = False
         self._changed = asyncio.Event()
         self._news = asyncio.Event()  # something new may be prepared
         self._in_flight: set[asyncio.Task[None]] = set()
-        self.log: list[tuple[Send, Outcome]] = []
-        self.ended = 0
-        self.errors = 0
+        self._problem: OSError | None = None
         self.end_us: int | None = None
         self.interrupted = False
         self.done: Done | None = None  # None: somebody stopped the run before its schedule was over
@@ -49,7 +67,12 @@ class Driver:
         self.interrupted = True
         self._finish()
 
+    def proceed(self, at_us: int) -> None:
+        """All workers are through with the stage."""
+        self._apply(Proceed(at_us))
+
     async def run(self) -> None:
+        """OSError when a row could not be kept."""
         async with asyncio.TaskGroup() as group:
             self._group = group
             preparing = group.create_task(self._prepare())
@@ -61,6 +84,8 @@ class Driver:
             preparing.cancel()
             for task in self._in_flight:
                 task.cancel()
+        if self._problem is not None:
+            raise self._problem
 
     def _apply(self, event: Event) -> None:
         if self._over:
@@ -70,8 +95,14 @@ class Driver:
                 case Send():
                     self._launch(command)
                 case WaitUntil(at_us):
-                    self._wake_at_us = at_us
-                    self._changed.set()
+                    if at_us != self._wake_at_us:
+                        self._wake_at_us = at_us
+                        self._changed.set()
+                case StageOver(stage):
+                    self._wake_at_us = None
+                    if stage != self._stage_told:
+                        self._stage_told = stage
+                        self._on_stage(stage)
                 case Done():
                     self.done = command
                     self._finish()
@@ -84,17 +115,25 @@ class Driver:
 
     def _launch(self, send: Send) -> None:
         outcome = Outcome()
-        self.log.append((send, outcome))
         task = self._group.create_task(self._exchange(send, outcome))
         self._in_flight.add(task)
-        task.add_done_callback(self._in_flight.discard)
+        task.add_done_callback(lambda task: self._landed(task, send, outcome))
+
+    def _landed(self, task: asyncio.Task[None], send: Send, outcome: Outcome) -> None:
+        """Also of a task that was cut before it began."""
+        self._in_flight.discard(task)
+        try:
+            self._keep(send, outcome)
+        except OSError as error:
+            self._problem = error
+            self._finish()
 
     async def _exchange(self, send: Send, outcome: Outcome) -> None:
         play, request = send.play, send.request.request
         body = await self._bodies.body(send)
-        await self._transport.send(body, outcome, lambda at_us: self._apply(Started(play, request, at_us)))
-        self.ended += 1
-        self.errors += outcome.error is not None
+        await self._transport.send(
+            body, outcome, lambda at_us: self._apply(Started(play, request, at_us)), self._bodies.headers(send)
+        )
         self._apply(Ended(play, request, outcome.end_us or 0, outcome.error))
         if not self._scheduler.is_live(play):
             self._bodies.forget(play)
@@ -116,13 +155,17 @@ class Driver:
             return
 
     async def _prepare(self) -> None:
+        """Prompts and connections of what is due soon."""
+        warming: asyncio.Task[None] | None = None
         while True:
             self._news.clear()
-            for play, session, request in self._scheduler.upcoming(self._clock.now_us(), _HORIZON_US):
+            upcoming = self._scheduler.upcoming(self._clock.now_us(), _HORIZON_US)
+            if upcoming and (warming is None or warming.done()):
+                warming = self._group.create_task(self._transport.warm(min(len(upcoming), _MOST_WARM)))
+            for play, session, request in upcoming:
                 if self._scheduler.is_live(play):
                     await self._bodies.prepare(play, session, request)
-            try:
+            await asyncio.sleep(_REST_S)
+            with suppress(TimeoutError):
                 async with asyncio.timeout(_LOOK_AGAIN_S):
                     await self._news.wait()
-            except TimeoutError:
-                continue

@@ -7,6 +7,7 @@ the connection) and skips 1xx answers; what is no HTTP/1.1 raises ValueError.
 
 from __future__ import annotations
 
+from contextlib import suppress
 from typing import Final, Literal
 
 _HEAD_LIMIT: Final = 1 << 16
@@ -120,13 +121,14 @@ class ResponseReader:
 
     def _take_whole_chunks(self, data: bytes, at: int, pieces: list[bytes]) -> int:
         """As many chunks as are there from beginning to end, which most are: the short way."""
-        while (end := data.find(b"\r\n", at)) > 0:
-            start = end + 2
-            stop = start + _chunk_size(data[at:end])
-            if stop == start or data[stop : stop + 2] != b"\r\n":
-                break
-            pieces.append(data[start:stop])
-            at = stop + 2
+        with suppress(ValueError):  # an extension, or nonsense: the long way tells
+            while (end := data.find(b"\r\n", at)) > 0:
+                start = end + 2
+                stop = start + int(data[at:end], 16)
+                if stop <= start or data[stop : stop + 2] != b"\r\n":
+                    break
+                pieces.append(data[start:stop])
+                at = stop + 2
         return at
 
     def _read_size(self, data: bytes, at: int) -> int:

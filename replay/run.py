@@ -7,28 +7,34 @@ one-line errors before anything is sent. Ctrl-C (or SIGTERM) cuts what is in fli
 from __future__ import annotations
 
 import asyncio
+import logging
 import signal
+import tempfile
+import threading
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
+from dataclasses import replace
+from pathlib import Path
 from typing import Any, Final
 
-from corpus.errors import InputError
+from corpus.errors import AgentreelError, InputError
+from corpus.row_log import read_row_log
 from corpus.run import SentRequest, refuse_existing_run, write_run
 from corpus.session import Session
 from corpus.tokenizer import load_tokenizer
-from replay.bodies import Bodies
-from replay.commands import ScheduleRules, Send
 from replay.connection import Clock
-from replay.content import Alphabet, alphabet_of, build_pool
-from replay.driver import Driver
+from replay.content import Material
+from replay.content_pool import build_pool
 from replay.endpoints import ENDPOINTS, chat_body, completion_body
-from replay.plan import PlanRules, SessionPlan, count_dropped, plan_session
+from replay.plan import DrawGraph
 from replay.prediction import with_predictions
-from replay.schedule import Scheduler
-from replay.settings import Progress, ReplaySettings, check_settings, describe
+from replay.progress import Meter, Progress, Tally
+from replay.run_plan import RunPlan, plan_run
+from replay.settings import ReplaySettings, check_settings, describe
+from replay.shift import Share, Shift, Worked
 from replay.summary import RunFacts, summarise
+from replay.team import Team, TeamWork
 from replay.transport import Outcome, Transport
 
 _REPORT_EVERY_S: Final = 0.5
@@ -36,96 +42,116 @@ _PREFLIGHT_TOKENS: Final = 8
 _PREFLIGHT_TIMEOUT_S: Final = 120.0
 
 
-@dataclass(frozen=True, slots=True)
-class _Driven:
-    log: list[tuple[Send, Outcome]]
-    profile_start_us: int | None
-    end_us: int | None
-    completed_plays: frozenset[int]
-    cpu_s: float
-    interrupted: bool
-
-
 def run_replay(
-    sessions: Sequence[Session], settings: ReplaySettings, progress: Callable[[Progress], None]
+    sessions: Sequence[Session],
+    settings: ReplaySettings,
+    progress: Callable[[Progress], None],
+    draw: DrawGraph | None = None,
 ) -> dict[str, Any]:
     """Blocks until the run is over and written to `settings.out`; returns its summary.
 
-    `progress` is called twice a second. Raises InputError for what a person can put right.
+    `progress` is called twice a second; `draw` draws the graph of a session that is not to be played by its own edges.
+    Raises InputError for what a person can put right.
     """
     check_settings(settings)
     refuse_existing_run(settings.out, force=settings.force)
+    planned = plan_run(sessions, settings, draw)
     by_number = {session.session: session for session in sessions}
-    if len(by_number) < len(sessions):
-        raise InputError("sessions", "two of them have the same number", "convert them into one corpus first")
-    plans = plan_sessions(sessions, settings)
-    alphabet = alphabet_of(build_pool(load_tokenizer(settings.tokenizer)), ENDPOINTS[settings.endpoint].form)
-    driven = asyncio.run(_drive(by_number, plans, alphabet, settings, progress))
-    rows = with_predictions(_rows(driven.log), by_number.__getitem__)
-    facts = RunFacts(
-        profile_start_us=driven.profile_start_us,
-        profile_end_us=driven.end_us,
-        completed_plays=driven.completed_plays,
-        dropped=count_dropped(plans),
-        corpus_requests=sum(plan.total for plan in plans),
-        client_cpu_s=driven.cpu_s,
-        interrupted=driven.interrupted,
-    )
+    pool = build_pool(load_tokenizer(settings.tokenizer, fast=False))
+    if pool.words:
+        logging.getLogger(__name__).warning("prompts are plain words: tokenizer %s %s", settings.tokenizer, pool.words)
+    material = Material(pool, ENDPOINTS[settings.endpoint].form)
+    with _row_folder(settings.out) as folder:
+        shares = _shares(by_number, planned, material, settings, folder)
+        try:
+            done = asyncio.run(_perform(shares, settings, progress))
+        except OSError as error:
+            raise AgentreelError(f"{settings.out}: rows cannot be written ({error.strerror or error})") from error
+        rows = with_predictions(_rows(share.rows for share in shares), by_number.__getitem__)
     config = describe(settings)
     decided = {name: config[name] for name in ("corpus_fingerprint", "seed", "version")}
-    summary = {**summarise(rows, facts), **decided}
+    summary = {**summarise(rows, _facts(done, planned)), **decided}
     write_run(settings.out, config, rows, summary, force=settings.force)
     return summary
 
 
-def plan_sessions(sessions: Sequence[Session], settings: ReplaySettings) -> list[SessionPlan]:
-    """All sessions, also those of which nothing is left; InputError when nothing is left of any."""
-    rules = PlanRules(round(settings.idle_cap_s * 1e6), settings.speedup, settings.max_context)
-    plans = [plan_session(session, rules) for session in sessions]
-    if not any(plan.requests for plan in plans):
-        reasons = ", ".join(f"{count} {reason}" for reason, count in count_dropped(plans).items())
-        raise InputError("sessions", f"no request is left to send ({reasons or 'there are none'})")
-    return plans
-
-
-async def _drive(
+def _shares(
     sessions: Mapping[int, Session],
-    plans: Sequence[SessionPlan],
-    alphabet: Alphabet,
+    planned: RunPlan,
+    material: Material,
     settings: ReplaySettings,
-    progress: Callable[[Progress], None],
-) -> _Driven:
-    endpoint = ENDPOINTS[settings.endpoint]
-    rules = ScheduleRules(settings.concurrency, settings.warmup, round(settings.duration_s * 1e6), settings.seed)
-    scheduler = Scheduler([plan for plan in plans if plan.requests], rules)
-    await _preflight(alphabet, settings)
-    cpu_s = time.process_time()
+    folder: Path,
+) -> list[Share]:
+    """One for each worker that has a lane."""
+    workers = min(settings.workers, settings.concurrency)
+    origin_ns = time.monotonic_ns()
+    return [
+        Share(
+            sessions=sessions,
+            plans=planned.plans,
+            rules=replace(planned.rules, worker=worker, workers=workers),
+            material=material,
+            settings=settings,
+            origin_ns=origin_ns,
+            rows=folder / f"{worker}.arrow",
+        )
+        for worker in range(workers)
+    ]
+
+
+async def _perform(shares: Sequence[Share], settings: ReplaySettings, progress: Callable[[Progress], None]) -> TeamWork:
+    """All lanes to their end, here or in worker processes; `progress` is told twice a second."""
+    await _preflight(shares[0].material, settings)
     clock = Clock()
-    async with Transport(settings.url, endpoint, settings.headers, settings.request_timeout_s, clock) as transport:
-        driver = Driver(scheduler, transport, Bodies(sessions, alphabet, endpoint, settings), clock)
-        with _stopping_on_signals(driver.stop):
-            reporting = asyncio.ensure_future(_report(driver, scheduler, clock, settings.duration_s, progress))
-            try:
-                await driver.run()
-            finally:
-                reporting.cancel()
-                with suppress(asyncio.CancelledError):
-                    await reporting
-    progress(_progress(driver, scheduler, clock, settings.duration_s))
-    return _Driven(
-        log=driver.log,
-        profile_start_us=scheduler.profile_start_us,
-        end_us=driver.end_us,
-        completed_plays=frozenset(scheduler.completed_plays),
-        cpu_s=time.process_time() - cpu_s,
-        interrupted=driver.interrupted,
-    )
+    shares = [replace(share, origin_ns=clock.origin_ns) for share in shares]
+    meter = Meter(settings.duration_s, len(shares))
+    performing = _alone(shares[0], meter, clock) if len(shares) == 1 else _together(shares, meter, clock)
+    reporting = asyncio.ensure_future(_report(meter, clock, progress))
+    try:
+        done = await performing
+    finally:
+        reporting.cancel()
+        with suppress(asyncio.CancelledError):
+            await reporting
+    progress(meter.progress(clock.now_us() / 1e6))
+    return done
 
 
-async def _preflight(alphabet: Alphabet, settings: ReplaySettings) -> None:
+async def _alone(share: Share, meter: Meter, clock: Clock) -> TeamWork:
+    shift = Shift(share)
+
+    async def tell() -> None:
+        while True:
+            await asyncio.sleep(_REPORT_EVERY_S)
+            meter.add(0, shift.tally(), clock.now_us() / 1e6)
+
+    telling = asyncio.ensure_future(tell())
+    try:
+        with _stopping_on_signals(shift.driver.stop):
+            worked = await shift.run()
+    finally:
+        telling.cancel()
+    meter.add(0, shift.tally(), clock.now_us() / 1e6)
+    failed = worked.done is not None and worked.done.reason in ("failures", "stuck")
+    return TeamWork((worked,), worked.done.detail if worked.done is not None and failed else "")
+
+
+async def _together(shares: Sequence[Share], meter: Meter, clock: Clock) -> TeamWork:
+    loop = asyncio.get_running_loop()
+    stopped = threading.Event()
+
+    def hear(worker: int, tally: Tally) -> None:
+        loop.call_soon_threadsafe(meter.add, worker, tally, clock.now_us() / 1e6)
+
+    team = Team(shares, hear, stopped.is_set)
+    with _stopping_on_signals(stopped.set):
+        return await asyncio.to_thread(team.run)
+
+
+async def _preflight(material: Material, settings: ReplaySettings) -> None:
     """One tiny request, so that a server that cannot serve the run says so in its own words before it."""
     endpoint = ENDPOINTS[settings.endpoint]
-    text = alphabet.between.join(alphabet.pieces[:_PREFLIGHT_TOKENS])
+    (text,) = material.write(["preflight"], _PREFLIGHT_TOKENS, flat=True)
     if endpoint.form == "ids":
         body = completion_body(settings.model, text, 1, settings.extra_body)
     else:
@@ -170,65 +196,46 @@ def _stopping_on_signals(stop: Callable[[], None]) -> Iterator[None]:
             loop.remove_signal_handler(number)
 
 
-async def _report(
-    driver: Driver, scheduler: Scheduler, clock: Clock, duration_s: float, progress: Callable[[Progress], None]
-) -> None:
+async def _report(meter: Meter, clock: Clock, progress: Callable[[Progress], None]) -> None:
     while True:
-        progress(_progress(driver, scheduler, clock, duration_s))
+        progress(meter.progress(clock.now_us() / 1e6))
         await asyncio.sleep(_REPORT_EVERY_S)
 
 
-def _progress(driver: Driver, scheduler: Scheduler, clock: Clock, duration_s: float) -> Progress:
-    now_us = clock.now_us()
-    start_us = scheduler.profile_start_us
-    return Progress(
-        phase="warmup" if start_us is None else "profile",
-        elapsed_s=now_us / 1e6,
-        profiled_s=0.0 if start_us is None else (now_us - start_us) / 1e6,
-        duration_s=duration_s,
-        sent=len(driver.log),
-        in_flight=driver.in_flight,
-        ended=driver.ended,
-        errors=driver.errors,
-        sessions_completed=len(scheduler.completed_plays),
-    )
+@contextmanager
+def _row_folder(out: Path) -> Iterator[Path]:
+    """Beside the run's place, so that a full disk shows where the run would not fit either."""
+    try:
+        out.absolute().parent.mkdir(parents=True, exist_ok=True)
+        folder = tempfile.TemporaryDirectory(prefix=f".{out.name}.", suffix=".rows", dir=out.absolute().parent)
+    except OSError as error:
+        raise InputError(out, f"cannot be written here ({error.strerror})", "choose another place") from error
+    with folder as name:
+        yield Path(name)
 
 
-def _rows(log: Sequence[tuple[Send, Outcome]]) -> list[SentRequest]:
+def _rows(logs: Iterable[Path]) -> list[SentRequest]:
     """In the order sent, what never left last."""
+    rows = [row for path in logs for row in read_row_log(path)]
     never = float("inf")
-    ordered = sorted(log, key=lambda entry: never if entry[1].sent_us is None else entry[1].sent_us)
-    return [_row(send, outcome) for send, outcome in ordered]
+    return sorted(rows, key=lambda row: (never if row.sent_us is None else row.sent_us, row.play, row.request))
 
 
-def _row(send: Send, outcome: Outcome) -> SentRequest:
-    planned, usage = send.request, outcome.usage
-    return SentRequest(
-        lane=send.lane,
-        play=send.play,
-        session=send.plan.session,
-        request=planned.request,
-        agent=planned.agent,
-        phase=send.phase,
-        model=planned.model,
-        planned_input_tokens=planned.input_tokens,
-        planned_output_tokens=send.output_tokens,
-        after=tuple(wait.src for wait in send.waits),
-        after_delay_us=tuple(wait.delay_us for wait in send.waits),
-        after_anchor=tuple(wait.anchor for wait in send.waits),
-        release_us=send.release_us,
-        root_offset_us=send.root_offset_us,
-        due_us=send.due_us,
-        sent_us=outcome.sent_us,
-        first_token_us=outcome.first_token_us,
-        last_token_us=outcome.last_token_us,
-        end_us=outcome.end_us,
-        measured_input_tokens=usage.input_tokens if usage else None,
-        measured_output_tokens=usage.output_tokens if usage else None,
-        cached_tokens=usage.cache_read_tokens if usage else None,
-        predicted_cached_tokens=None,
-        status=outcome.status,
-        error=outcome.error if outcome.end_us is not None else "cut",
-        recorded_start_us=planned.recorded_start_us,
-        recorded_end_us=planned.recorded_end_us,
+def _facts(done: TeamWork, planned: RunPlan) -> RunFacts:
+    worked: tuple[Worked, ...] = done.worked
+    starts = [one.profile_start_us for one in worked if one.profile_start_us is not None]
+    ends = [one.end_us for one in worked if one.end_us is not None]
+    interrupted = any(one.interrupted for one in worked) and not done.problem
+    reasons = [one.done.reason for one in worked if one.done is not None]
+    return RunFacts(
+        profile_start_us=min(starts, default=None),
+        profile_end_us=max(ends, default=None),
+        completed_plays=frozenset(play for one in worked for play in one.completed_plays),
+        dropped=planned.dropped,
+        corpus_requests=planned.corpus_requests,
+        client_cpu_s=sum(one.cpu_s for one in worked),
+        interrupted=interrupted,
+        stop_reason="interrupted" if interrupted else "problem" if done.problem else max(reasons, default="completed"),
+        problem=done.problem,
+        resent=sum(one.resent for one in worked),
     )

@@ -1,4 +1,4 @@
-"""What decides a replay, and what it tells while it runs."""
+"""What decides a replay."""
 
 from __future__ import annotations
 
@@ -10,12 +10,14 @@ from typing import Any
 from urllib.parse import urlsplit, urlunsplit
 
 from corpus.errors import InputError
-from corpus.run import Phase
+from replay.addressing import check_addressing
 from replay.commands import Warmup
-from replay.endpoints import EndpointName
-from replay.engines import check_extra_body
+from replay.economy import chips_of
+from replay.endpoints import ENDPOINTS, EndpointName
+from replay.engines import DEFAULT_ENGINE, ENGINES, Engine, EngineName, check_endpoint, check_extra_body
 from replay.method import MethodName
 from replay.sampling import Sampling
+from replay.scraping import metrics_sources
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,30 +42,24 @@ class ReplaySettings:
     speedup: float = 1
     max_context: int | None = None  # tokens, prompt plus output
     request_timeout_s: float = 1800
+    workers: int = 1  # processes
     labels: Mapping[str, str] = field(default_factory=dict)
     headers: Mapping[str, str] = field(default_factory=dict)
     extra_body: Mapping[str, Any] = field(default_factory=dict)
+    engine: EngineName | None = None  # None: whatever the server says it is
+    hints: frozenset[str] = frozenset()  # of `addressing.HINTS`
+    dp_ranks: int = 0  # of data parallelism; lanes are dealt out to them; 0: the server's own affair
+    metrics_urls: tuple[str, ...] = ()
+    price: float | None = None  # US$ an hour for one chip
     fingerprint: str | None = None  # of the corpus, where the caller knows it
     force: bool = False
-
-
-@dataclass(frozen=True, slots=True)
-class Progress:
-    phase: Phase
-    elapsed_s: float
-    profiled_s: float  # of `duration_s`
-    duration_s: float
-    sent: int
-    in_flight: int
-    ended: int
-    errors: int
-    sessions_completed: int
 
 
 def check_settings(settings: ReplaySettings) -> None:
     """Raises InputError for values no replay can be run with."""
     for option, value, least in (
         ("--concurrency", settings.concurrency, 1),
+        ("--workers", settings.workers, 1),
         ("--idle-cap", settings.idle_cap_s, 0),
         ("--max-context", 1 if settings.max_context is None else settings.max_context, 1),
         ("--requests", 1 if settings.requests is None else settings.requests, 1),
@@ -72,16 +68,34 @@ def check_settings(settings: ReplaySettings) -> None:
     ):
         if not value >= least:
             raise InputError(option, f"is {value}", f"give {least} or more")
-    for option, amount in (("--duration", settings.duration_s), ("--speedup", settings.speedup)):
+    amounts = [("--duration", settings.duration_s), ("--speedup", settings.speedup)]
+    amounts.append(("--timeout", settings.request_timeout_s))
+    if settings.price is not None:
+        amounts.append(("--price", settings.price))
+    for option, amount in amounts:
         if not 0 < amount < float("inf"):
             raise InputError(option, f"is {amount}", "give a number above 0")
     if urlsplit(settings.url).scheme not in ("http", "https"):
         raise InputError("--url", f"{settings.url!r} is no http or https address", "for example http://127.0.0.1:8000")
+    for header, text in settings.headers.items():
+        if not (header + text).isprintable():
+            raise InputError("--header", f"{header!r} holds characters that no header may have")
     check_method(settings)
     check_extra_body(settings.extra_body)
+    check_addressing(engine_in(settings), settings.hints, settings.dp_ranks)
+    check_endpoint(engine_in(settings), settings.endpoint, ids=ENDPOINTS[settings.endpoint].form == "ids")
+    metrics_sources(settings.metrics_urls)
+    chips_of(settings.labels)
+
+
+def engine_in(settings: ReplaySettings) -> Engine:
+    """The one that was named or found, else the default."""
+    return DEFAULT_ENGINE if settings.engine is None else ENGINES[settings.engine]
 
 
 def check_method(settings: ReplaySettings) -> None:
+    if settings.method == "agentx" and settings.workers > 1:
+        raise InputError("--compat agentx", "has one clock for all lanes", "leave out --workers")
     if settings.open_loop and settings.warmup != "none":
         raise InputError("--open-loop", "has no warm-up", "leave out --warmup, or give --warmup none")
     if settings.open_loop and settings.method != "published":
@@ -111,9 +125,15 @@ def describe(settings: ReplaySettings) -> dict[str, Any]:
         "speedup": settings.speedup,
         "max_context": settings.max_context,
         "request_timeout_s": settings.request_timeout_s,
+        "workers": settings.workers,
         "labels": dict(settings.labels),
         "header_names": sorted(settings.headers),
         "extra_body": dict(settings.extra_body),
+        "engine": settings.engine,
+        "hints": sorted(settings.hints),
+        "dp_ranks": settings.dp_ranks,
+        "metrics_urls": [source.label for source in metrics_sources(settings.metrics_urls)],
+        "price": settings.price,
     }
 
 

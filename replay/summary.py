@@ -31,6 +31,9 @@ class RunFacts:
     corpus_requests: int  # with the dropped ones
     client_cpu_s: float
     interrupted: bool
+    stop_reason: str = "completed"
+    problem: str = ""  # why the run ended before its schedule
+    resent: int = 0  # requests a stale connection had swallowed, sent once more
 
 
 def summarise(rows: Sequence[SentRequest], facts: RunFacts) -> dict[str, Any]:
@@ -49,6 +52,9 @@ def summarise(rows: Sequence[SentRequest], facts: RunFacts) -> dict[str, Any]:
         "warmup_errors": sum(row.phase == "warmup" and row.error not in (None, "cut") for row in rows),
         "unfinished": sum(row.error == "cut" for row in rows),
         "interrupted": facts.interrupted,
+        "stop_reason": facts.stop_reason,
+        "problem": facts.problem,
+        "resent_requests": facts.resent,
         "duration_s": duration_s,
         **_latencies(good),
         "input_tokens": tokens_in,

@@ -13,7 +13,6 @@ from typing import Final
 
 _BOM: Final = b"\xef\xbb\xbf"
 _LINE_END: Final = re.compile(rb"\r\n|\r|\n")
-_PLAIN: Final = re.compile(rb"data: [^\r\n]+").fullmatch
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,11 +50,11 @@ class SseSplitter:
 
     def feed_data(self, data: bytes) -> list[bytes]:
         """The data of what `feed` gives; reads of whole events of one data line, as most are, take a short way."""
-        if not (self._after_cr or self._line or self._data or self._event) and data.endswith(b"\n\n"):
-            events = data[:-2].split(b"\n\n")
-            if all(_PLAIN(event) for event in events):
+        if not (self._after_cr or self._line or self._data or self._event) and data.startswith(b"data: "):
+            found = data[6:-2].split(b"\n\ndata: ")
+            if data.endswith(b"\n\n") and data.count(b"\n") == 2 * len(found) and b"\r" not in data:
                 self._at_start = False
-                return [event[6:] for event in events]
+                return found
         return [event.data for event in self.feed(data)]
 
     def finish(self) -> list[SseEvent]:

@@ -4,17 +4,20 @@ from collections.abc import Sequence
 from contextlib import AsyncExitStack
 from pathlib import Path
 
+import pytest
+
 from corpus.session import Session
 from replay.bodies import Bodies
-from replay.commands import ScheduleRules
+from replay.commands import ScheduleRules, Send
 from replay.connection import Clock
-from replay.content import alphabet_of, build_pool
-from replay.driver import Driver
+from replay.content import Material
+from replay.content_pool import build_pool
+from replay.driver import Driver, Keep
 from replay.endpoints import ENDPOINTS
 from replay.plan import PlanRules, plan_session
 from replay.schedule import Scheduler
 from replay.settings import ReplaySettings
-from replay.transport import Transport
+from replay.transport import Outcome, Transport
 from tests.replay.loopback import Server, hang, refusal, serving
 from tests.replay.rehearsal import Asked, WordTokenizer, edge, session_of
 
@@ -24,9 +27,24 @@ CHAIN = session_of(
 )
 
 
+class Kept(list[tuple[Send, Outcome]]):
+    """What the driver kept, in the order of its ending."""
+
+    driver: Driver
+
+    @property
+    def errors(self) -> list[str | None]:
+        return [outcome.error for _, outcome in self]
+
+
 async def driven(
-    server: Server, sessions: Sequence[Session], lanes: int = 1, duration_us: int = 60_000_000, timeout_s: float = 30
-) -> Driver:
+    server: Server,
+    sessions: Sequence[Session],
+    lanes: int = 1,
+    duration_us: int = 60_000_000,
+    timeout_s: float = 30,
+    keep: Keep | None = None,
+) -> Kept:
     endpoint = ENDPOINTS["completions"]
     settings = ReplaySettings("http://h:1", "m", Path("run"), "words")
     plans = [plan_session(session, PlanRules(300_000_000, 50, None)) for session in sessions]
@@ -35,49 +53,59 @@ async def driven(
         clock = Clock()
         transport = Transport(server.url, endpoint, {}, timeout_s, clock)
         await stack.enter_async_context(transport)
-        alphabet = alphabet_of(build_pool(WordTokenizer()), "ids")
-        bodies = Bodies({session.session: session for session in sessions}, alphabet, endpoint, settings)
-        driver = Driver(Scheduler(plans, ScheduleRules(lanes, "none", duration_us, 1)), transport, bodies, clock)
-        await driver.run()
-    if not any(outcome.end_us is None for _, outcome in driver.log):
+        material = Material(build_pool(WordTokenizer()), "ids")
+        bodies = Bodies({session.session: session for session in sessions}, material, endpoint, settings)
+        kept = Kept()
+        scheduler = Scheduler(plans, ScheduleRules(lanes, "none", duration_us, 1))
+        kept.driver = Driver(scheduler, transport, bodies, clock, keep or (lambda *over: kept.append(over)))
+        await kept.driver.run()
+    if not any(outcome.end_us is None for _, outcome in kept):
         assert bodies._prompts == {}
-    return driver
+    return kept
 
 
 async def test_every_request_is_sent_with_its_own_prompt() -> None:
     server = Server()
-    driver = await driven(server, [CHAIN])
-    assert [send.request.request for send, _ in driver.log] == [0, 1, 2, 3]
+    kept = await driven(server, [CHAIN])
+    assert [send.request.request for send, _ in kept] == [0, 1, 2, 3]
     assert [len(body["prompt"]) for body in server.bodies] == [64, 128, 192, 64]
     assert server.bodies[1]["prompt"][:64] == server.bodies[0]["prompt"]
-    assert all(outcome.error is None for _, outcome in driver.log)
-    assert (driver.ended, driver.errors, driver.in_flight, driver.interrupted) == (4, 0, 0, False)
+    assert kept.errors == [None] * 4
+    assert (kept.driver.in_flight, kept.driver.interrupted) == (0, False)
 
 
 async def test_failed_requests_set_their_successors_free() -> None:
     async def refuse(*_: object) -> object:
         return refusal(500, "no")
 
-    driver = await driven(Server(misbehave=refuse), [CHAIN])  # type: ignore[arg-type]  # looser than it must be
-    assert [outcome.error for _, outcome in driver.log] == ["http_5xx"] * 4
-    assert driver.errors == 4
+    kept = await driven(Server(misbehave=refuse), [CHAIN])  # type: ignore[arg-type]  # looser than it must be
+    assert kept.errors == ["http_5xx"] * 4
 
 
 async def test_run_over_its_duration_cuts_what_is_in_flight() -> None:
-    driver = await driven(Server(misbehave=hang), [CHAIN], duration_us=200_000)
-    ((_, outcome),) = driver.log
+    kept = await driven(Server(misbehave=hang), [CHAIN], duration_us=200_000)
+    ((_, outcome),) = kept
     assert outcome.sent_us is not None
     assert outcome.end_us is None
-    assert driver.in_flight == 0
+    assert kept.driver.in_flight == 0
 
 
 async def test_server_that_hangs_does_not_hang_the_run() -> None:
-    driver = await driven(Server(misbehave=hang), [session_of([Asked(0, 1, (1,))])], timeout_s=0.2)
-    assert [outcome.error for _, outcome in driver.log] == ["timeout"]
+    kept = await driven(Server(misbehave=hang), [session_of([Asked(0, 1, (1,))])], timeout_s=0.2)
+    assert kept.errors == ["timeout"]
+
+
+async def test_row_that_cannot_be_kept_ends_the_run_with_its_reason() -> None:
+    def full(_send: Send, _outcome: Outcome) -> None:
+        raise OSError(28, "No space left on device")
+
+    with pytest.raises(OSError, match="No space"):
+        await driven(Server(), [CHAIN], keep=full)
 
 
 async def test_stop_ends_the_run_and_keeps_the_log() -> None:
     drivers: list[Driver] = []
+    kept: list[tuple[Send, Outcome]] = []
 
     async def stop(*_: object) -> None:
         drivers[0].stop()
@@ -86,9 +114,17 @@ async def test_stop_ends_the_run_and_keeps_the_log() -> None:
     plan = plan_session(CHAIN, PlanRules(300_000_000, 50, None))
     async with serving(Server(misbehave=stop)) as server, Transport(server.url, endpoint, {}, 9, Clock()) as transport:
         settings = ReplaySettings("http://h:1", "m", Path("run"), "words")
-        bodies = Bodies({0: CHAIN}, alphabet_of(build_pool(WordTokenizer()), "ids"), endpoint, settings)
-        drivers.append(Driver(Scheduler([plan], ScheduleRules(1, "none", 60_000_000, 1)), transport, bodies, Clock()))
+        bodies = Bodies({0: CHAIN}, Material(build_pool(WordTokenizer()), "ids"), endpoint, settings)
+        drivers.append(
+            Driver(
+                Scheduler([plan], ScheduleRules(1, "none", 60_000_000, 1)),
+                transport,
+                bodies,
+                Clock(),
+                lambda *over: kept.append(over),
+            )
+        )
         await drivers[0].run()
     assert drivers[0].interrupted
-    assert len(drivers[0].log) == 1
+    assert len(kept) == 1
     assert drivers[0].end_us is not None

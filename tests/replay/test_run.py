@@ -20,15 +20,16 @@ from corpus.errors import InputError, OutputExistsError
 from corpus.run import is_run, read_run
 from corpus.session import Session
 from replay.fidelity import judge
+from replay.progress import Progress
 from replay.run import run_replay
-from replay.settings import Progress, ReplaySettings
+from replay.settings import ReplaySettings
 from tests.replay.loopback import Server, refusal, serving
 from tests.replay.rehearsal import Asked, WordTokenizer, edge, session_of
 
 
 @pytest.fixture(autouse=True)
 def _words(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(replay.run, "load_tokenizer", lambda _name: WordTokenizer())
+    monkeypatch.setattr(replay.run, "load_tokenizer", lambda _name, **_how: WordTokenizer())
 
 
 @contextmanager

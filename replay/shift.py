@@ -1,0 +1,121 @@
+"""One process's part of a run: some lanes from their first request to their last.
+
+A run in one process is a single share. What it needs comes in one picklable `Share`, what it measured goes to a file of
+rows (`corpus.row_log`), and the little that is left comes back as `Worked`.
+"""
+
+from __future__ import annotations
+
+import gc
+import time
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from corpus.row_log import RowLog
+from corpus.session import Session
+from replay.bodies import Bodies
+from replay.commands import Done, ScheduleRules, Send
+from replay.connection import Clock
+from replay.content import Material
+from replay.driver import Driver
+from replay.endpoints import ENDPOINTS
+from replay.plan import SessionPlan
+from replay.progress import Brief, Tally, brief
+from replay.rows import row_of
+from replay.schedule import Scheduler
+from replay.settings import ReplaySettings
+from replay.transport import Outcome, Transport
+
+
+@dataclass(frozen=True, slots=True)
+class Share:
+    sessions: Mapping[int, Session]
+    plans: Sequence[SessionPlan]  # with something to send, the same in every share
+    rules: ScheduleRules
+    material: Material
+    settings: ReplaySettings
+    origin_ns: int  # of the clock that all shares of a run go by
+    rows: Path
+
+
+@dataclass(frozen=True, slots=True)
+class Worked:
+    profile_start_us: int | None
+    end_us: int | None
+    completed_plays: frozenset[int]
+    cpu_s: float
+    resent: int  # requests that a stale connection had swallowed
+    interrupted: bool
+    done: Done | None
+
+
+class Shift:
+    """Made and run inside an event loop; `run` once."""
+
+    def __init__(self, share: Share, on_stage: Callable[[str], None] = lambda _stage: None) -> None:
+        settings, endpoint = share.settings, ENDPOINTS[share.settings.endpoint]
+        clock = Clock(share.origin_ns)
+        self._scheduler = Scheduler(share.plans, share.rules)
+        self._transport = Transport(settings.url, endpoint, settings.headers, settings.request_timeout_s, clock)
+        bodies = Bodies(share.sessions, share.material, endpoint, settings)
+        self.driver = Driver(self._scheduler, self._transport, bodies, clock, self._keep, on_stage)
+        self._log = RowLog(share.rows)
+        self._news: list[Brief] = []
+        self._errors: Counter[str] = Counter()
+        self._resent = 0
+
+    async def run(self) -> Worked:
+        """OSError when the disk is full."""
+        began_s = time.process_time()
+        try:
+            with _settled_heap():
+                async with self._transport:
+                    await self.driver.run()
+        finally:
+            self._log.close()
+        return Worked(
+            profile_start_us=self._scheduler.profile_start_us,
+            end_us=self.driver.end_us,
+            completed_plays=frozenset(self._scheduler.completed_plays),
+            cpu_s=time.process_time() - began_s,
+            resent=self._resent,
+            interrupted=self.driver.interrupted,
+            done=self.driver.done,
+        )
+
+    def tally(self) -> Tally:
+        """What is new since the last one."""
+        rows, self._news = self._news, []
+        errors, self._errors = self._errors, Counter()
+        return Tally(
+            ended=len(rows),
+            errors=tuple(errors.items()),
+            rows=tuple(rows),
+            in_flight=self.driver.in_flight,
+            sessions_completed=len(self._scheduler.completed_plays),
+            profile_start_us=self._scheduler.profile_start_us,
+        )
+
+    def _keep(self, send: Send, outcome: Outcome) -> None:
+        row = row_of(send, outcome)
+        self._log.add(row)
+        self._resent += outcome.resent
+        if row.error == "cut":
+            return
+        self._news.append(brief(row))
+        if row.error is not None:
+            self._errors[row.error] += 1
+
+
+@contextmanager
+def _settled_heap() -> Iterator[None]:
+    """The collector leaves the sessions alone: going through them takes longer than a request may be late."""
+    gc.collect()
+    gc.freeze()
+    try:
+        yield
+    finally:
+        gc.unfreeze()
