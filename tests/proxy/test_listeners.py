@@ -17,6 +17,7 @@ from mitmproxy.proxy import server
 
 from corpus.errors import InputError
 from proxy.engine import Engine
+from proxy.listeners import WideReader
 from tests.proxy.certificates import make_authority, server_context, server_files
 from tests.proxy.conftest import Record, Recording
 from tests.proxy.loopback import (
@@ -214,3 +215,13 @@ def test_no_file_of_mitmproxy_is_made(record: Record, tmp_path: Path, monkeypatc
     monkeypatch.setenv("HOME", str(tmp_path / "home"))
     record().stop()
     assert not (tmp_path / "home").exists()
+
+
+async def test_a_reader_gives_all_that_has_come_however_little_was_asked_for() -> None:
+    reader = WideReader(1 << 20, asyncio.get_running_loop())
+    reader.feed_data(b"x" * 200_000)
+    assert len(await reader.read(65535)) == 200_000
+    reader.feed_data(b"rest")
+    reader.feed_eof()
+    assert await reader.read(65535) == b"rest"
+    assert await reader.read(65535) == b""

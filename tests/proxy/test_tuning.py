@@ -25,13 +25,3 @@ def test_a_recorder_inside_another_program_leaves_it_alone() -> None:
     from proxy import engine, listeners  # noqa: F401 - what start_recorder imports
 
     assert gc.get_freeze_count() == 0
-
-
-def test_memory_of_a_body_is_used_again() -> None:
-    script = "from proxy.tuning import tune_process; tune_process(); import resource\n"
-    script += "faults = lambda: resource.getrusage(resource.RUSAGE_SELF).ru_minflt\n"
-    script += "for number in range(25):\n  before = faults() if number == 5 else before if number else 0\n"
-    script += "  bytes(bytearray(4 << 20))\nprint(faults() - before)"
-    command = [sys.executable, "-c", script]
-    done = subprocess.run(command, cwd=Path(__file__).parents[2], capture_output=True, text=True, check=True)
-    assert int(done.stdout) < 2000 or sys.platform != "linux"  # fresh pages would be 40,000
