@@ -12,10 +12,11 @@ from typing import Final
 
 from corpus.blocks import SegmentList, expand_blocks, expand_segments
 from corpus.session import Session
+from replay.addressing import Addressing
 from replay.commands import Send
-from replay.content import Alphabet, PlayContent
-from replay.endpoints import ChatRole, Endpoint, chat_body, chat_messages, completion_body
-from replay.settings import ReplaySettings
+from replay.content import Material, Piece, PlayContent, Span
+from replay.endpoints import ChatRole, Endpoint, chat_body, chat_spans, completion_body
+from replay.settings import ReplaySettings, engine_in
 
 _SLICE_BLOCKS: Final = 128  # about 0.5 ms
 _MOST_HELD_BYTES: Final = 256 << 20
@@ -25,12 +26,21 @@ Prompt = bytes | list[tuple[ChatRole, bytes]]
 
 class Bodies:
     def __init__(
-        self, sessions: Mapping[int, Session], alphabet: Alphabet, endpoint: Endpoint, settings: ReplaySettings
+        self, sessions: Mapping[int, Session], material: Material, endpoint: Endpoint, settings: ReplaySettings
     ) -> None:
         self._sessions = sessions
-        self._alphabet = alphabet
+        self._material = material
         self._endpoint = endpoint
         self._settings = settings
+        self._addressing = Addressing(
+            engine_in(settings),
+            endpoint.name,
+            sessions,
+            seed=settings.seed,
+            hints=settings.hints,
+            ranks=settings.dp_ranks,
+            extra=settings.extra_body,
+        )
         self._contents: dict[int, tuple[PlayContent, list[SegmentList]]] = {}  # by play
         self._prompts: dict[tuple[int, int], Prompt] = {}
         self._sent: set[tuple[int, int]] = set()
@@ -54,10 +64,14 @@ class Bodies:
             prompt = await self._build(send.play, send.plan.session, send.request.request)
         else:
             self._held_bytes -= _size(prompt)
-        model, extra = self._settings.model, self._settings.extra_body
+        model, extra = self._settings.model, self._addressing.fields(send)
         if isinstance(prompt, bytes):
             return completion_body(model, prompt, send.output_tokens, extra)
         return chat_body(model, prompt, send.output_tokens, extra)
+
+    def headers(self, send: Send) -> dict[str, str]:
+        """Of this request alone."""
+        return self._addressing.headers(send)
 
     def forget(self, play: int) -> None:
         """The play is over."""
@@ -68,19 +82,24 @@ class Bodies:
 
     async def _build(self, play: int, session: int, request: int) -> Prompt:
         content, segments = self._content(play, self._sessions[session])
-        missing = content.missing(request)
-        for start in range(0, len(missing), _SLICE_BLOCKS):
-            content.encode(missing[start : start + _SLICE_BLOCKS])
-            await asyncio.sleep(0)
-        if self._endpoint.form == "ids":
-            return content.prompt(request)
         tokens = self._sessions[session].requests[request].input_tokens
-        return chat_messages(content, request, tokens, segments[request])
+        if self._endpoint.form == "ids":
+            spans, roles = [Span(0, tokens)], []
+        else:
+            found = chat_spans(tokens, segments[request])
+            spans, roles = [Span(start, stop) for _, start, stop in found], [role for role, _, _ in found]
+        pieces = content.pieces(request, spans)
+        missing, once = content.missing(pieces), dict[Piece, bytes]()
+        for start in range(0, len(missing), _SLICE_BLOCKS):
+            once |= content.draw(missing[start : start + _SLICE_BLOCKS])
+            await asyncio.sleep(0)
+        texts = content.join(pieces, once)
+        return list(zip(roles, texts, strict=True)) if roles else texts[0]
 
     def _content(self, play: int, session: Session) -> tuple[PlayContent, list[SegmentList]]:
         if play not in self._contents:
             prompts = expand_blocks([request.blocks for request in session.requests])
-            content = PlayContent(self._alphabet, session, prompts, self._settings.seed, play)
+            content = PlayContent(self._material, session, prompts, self._settings.seed, play)
             segments = expand_segments(session.requests) if self._endpoint.form == "text" else []
             self._contents[play] = (content, segments)
         return self._contents[play]

@@ -12,7 +12,7 @@ from typing import Any, Final, Literal
 
 from corpus.blocks import SegmentList
 from corpus.session import Role
-from replay.content import Form, PlayContent
+from replay.content_pool import Form
 from replay.engines import body_head
 
 EndpointName = Literal["completions", "chat"]
@@ -79,14 +79,6 @@ def chat_body(
         pieces += [b"," if number else b"", b'{"role":"', role.encode(), b'"', call, b',"content":"', text, b'"}']
     pieces.append(b"]}")
     return b"".join(pieces)
-
-
-def chat_messages(
-    content: PlayContent, request: int, input_tokens: int, segments: SegmentList
-) -> list[tuple[ChatRole, bytes]]:
-    """Segments as messages, neighbours of one role merged; a prompt without segments is one user message."""
-    spans = chat_spans(input_tokens, segments)
-    return [(role, content.part(request, start, stop)) for role, start, stop in spans]
 
 
 def chat_spans(input_tokens: int, segments: SegmentList) -> list[tuple[ChatRole, int, int]]:

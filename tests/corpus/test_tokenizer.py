@@ -223,3 +223,19 @@ def test_a_relabelled_tokenizer_cuts_alike_and_numbers_otherwise() -> None:
     order = np.random.default_rng(0).permutation(plain.vocab_size).astype(np.uint32)
     ids = plain.encode("the same cuts, other numbers")
     assert np.array_equal(plain.relabelled(order).encode("the same cuts, other numbers"), order[ids])
+
+
+def test_lowercase_words_are_those_that_are_one_token_behind_a_space(default: Tokenizer) -> None:
+    words = default.lowercase_words()
+    assert len(words) > 20_000
+    assert {"return", "the", "value"} <= set(words)
+    ids = [int(default.encode(f" {word}")[0]) for word in words[:200]]
+    assert ids == sorted(ids)
+
+
+def test_tokenizer_without_its_fast_encoder_encodes_the_same(default: Tokenizer) -> None:
+    plain = load_tokenizer(fast=False)
+    assert plain is not default
+    assert plain.sha256 == default.sha256
+    for text in TRICKY_TEXTS[:8]:
+        assert plain.encode(text).tolist() == default.encode(text).tolist()

@@ -172,7 +172,15 @@ class WordTokenizer:
         self._ids = {entry: number for number, entry in enumerate(self.entries)}
 
     def encode(self, text: str) -> NDArray[np.uint32]:
-        return np.array([self._ids[text[i : i + 3]] for i in range(0, len(text), 3)], dtype=np.uint32)
+        ids, at = [], 0
+        while at < len(text):
+            taken = 3 if text[at : at + 3] in self._ids else 1
+            ids.append(self._ids.get(text[at : at + taken], self.vocab_size + ord(text[at])))
+            at += taken
+        return np.array(ids, dtype=np.uint32)
+
+    def lowercase_words(self) -> list[str]:
+        return [entry[1:] for entry in self.entries if len(entry) == 3]
 
     def token_text(self, token: int) -> str:
-        return self.entries[token]
+        return self.entries[token] if token < self.vocab_size else chr(token - self.vocab_size)

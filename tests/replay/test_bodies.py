@@ -11,7 +11,8 @@ from corpus.session import Session
 from replay import bodies as bodies_module
 from replay.bodies import Bodies
 from replay.commands import Send
-from replay.content import alphabet_of, build_pool
+from replay.content import Material
+from replay.content_pool import build_pool
 from replay.endpoints import ENDPOINTS, EndpointName
 from replay.plan import plan_session
 from replay.settings import ReplaySettings
@@ -29,7 +30,7 @@ SESSION = session_of(
 def bodies(endpoint: EndpointName = "completions", session: Session = SESSION) -> Bodies:
     row = ENDPOINTS[endpoint]
     settings = ReplaySettings("http://h:1", "m", Path("run"), "words", endpoint=endpoint)
-    return Bodies({0: session}, alphabet_of(build_pool(WordTokenizer()), row.form), row, settings)
+    return Bodies({0: session}, Material(build_pool(WordTokenizer()), row.form), row, settings)
 
 
 def send(request: int, play: int = 0, output_tokens: int = 2) -> Send:

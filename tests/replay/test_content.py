@@ -2,24 +2,19 @@ from __future__ import annotations
 
 from functools import cache
 from itertools import pairwise
+from typing import Any
 
-import numpy as np
+import orjson
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from corpus.blocks import expand_blocks
-from corpus.errors import InputError
 from corpus.session import Session
-from corpus.tokenizer import load_tokenizer
-from replay.content import Alphabet, Form, PlayContent, WordPool, alphabet_of, build_pool
+from replay.content import Material, PlayContent, Span
+from replay.content_pool import Form, build_pool
 from tests.replay.rehearsal import Asked, WordTokenizer, session_of
-
-
-@cache
-def pool() -> WordPool:
-    return build_pool(WordTokenizer())
-
+from tests.replay.vocabularies import NAMES, pool_of, tokenizer_of
 
 SESSION = session_of(
     [
@@ -28,50 +23,30 @@ SESSION = session_of(
         Asked(4, 5, (7,), input_tokens=70),
         Asked(6, 7, (), input_tokens=10),
         Asked(8, 9, (1, 2, 3), input_tokens=130),  # the source rounded the last block up
+        Asked(9, 9, (1, 2), input_tokens=400),  # or lists too few
     ]
 )
+FIRST_BYTES = b' raise ValueError(f\\"'
+REQUESTS = range(len(SESSION.requests))
+
+
+@cache
+def material(form: Form = "ids", name: str = "words") -> Material:
+    return Material(build_pool(WordTokenizer()) if name == "words" else pool_of(name), form)
 
 
 def content(
-    form: Form = "ids", seed: int = 1, play: int = 0, session: Session = SESSION, alphabet: Alphabet | None = None
+    form: Form = "ids", seed: int = 1, play: int = 0, session: Session = SESSION, name: str = "words"
 ) -> PlayContent:
     prompts = expand_blocks([request.blocks for request in session.requests])
-    return PlayContent(alphabet or alphabet_of(pool(), form), session, prompts, seed, play)
+    return PlayContent(material(form, name), session, prompts, seed, play)
 
 
 def ids(prompt: bytes) -> list[int]:
     return [int(number) for number in prompt.split(b",")]
 
 
-def test_pool_holds_lowercase_words_by_ascending_id() -> None:
-    assert list(pool().ids) == list(range(10, 610))
-    assert pool().words[:2] == (" aa", " ab")
-
-
-def test_vocabulary_with_too_few_words_is_an_input_error() -> None:
-    with pytest.raises(InputError, match="too few words"):
-        build_pool(WordTokenizer(words=100))
-
-
-def test_word_that_does_not_survive_being_joined_is_left_out() -> None:
-    class Merging(WordTokenizer):
-        def encode(self, text: str) -> np.typing.NDArray[np.uint32]:
-            return super().encode(text.replace(" ab", " ac"))
-
-    assert " ab" not in build_pool(Merging()).words
-
-
-def test_vocabulary_whose_words_merge_only_when_joined_is_an_input_error() -> None:
-    class Merging(WordTokenizer):
-        def encode(self, text: str) -> np.typing.NDArray[np.uint32]:
-            found = super().encode(text)
-            return found if len(found) == 1 else found[1:]
-
-    with pytest.raises(InputError, match="words"):
-        build_pool(Merging())
-
-
-@pytest.mark.parametrize("request_", range(len(SESSION.requests)))
+@pytest.mark.parametrize("request_", REQUESTS)
 def test_prompt_has_exactly_the_planned_tokens(request_: int) -> None:
     assert len(ids(content().prompt(request_))) == SESSION.requests[request_].input_tokens
 
@@ -88,14 +63,14 @@ def test_equal_blocks_give_equal_tokens_and_tails_differ() -> None:
 
 def test_prompts_are_the_same_whatever_was_built_before() -> None:
     backwards = content()
-    reversed_prompts = [backwards.prompt(request) for request in reversed(range(5))]
+    reversed_prompts = [backwards.prompt(request) for request in reversed(REQUESTS)]
     forwards = content()
-    assert reversed_prompts[::-1] == [forwards.prompt(request) for request in range(5)]
+    assert reversed_prompts[::-1] == [forwards.prompt(request) for request in REQUESTS]
 
 
 def test_other_play_differs_in_the_first_block_and_shares_the_rest() -> None:
     one, other = ids(content(play=0).prompt(1)), ids(content(play=1).prompt(1))
-    assert not any(a == b for a, b in zip(one[:8], other[:8], strict=True)) or one[:64] != other[:64]
+    assert one[:64] != other[:64]
     assert one[64:] == other[64:]
     assert ids(content(play=0).prompt(3)) != ids(content(play=1).prompt(3))
 
@@ -107,40 +82,58 @@ def test_other_seed_or_session_differs_everywhere() -> None:
         assert [changed[i : i + 64] == one[i : i + 64] for i in (0, 64, 128)] == [False] * 3
 
 
-def test_content_does_not_change_between_versions() -> None:
-    assert ids(content().prompt(0))[:4] == [502, 469, 273, 345]
-    assert content("text").prompt(0)[:12] == b"".join(pool().words[i - 10].encode() for i in (502, 469, 273, 345))
+def test_a_long_tail_and_a_large_block_are_drawn_in_several_steps() -> None:
+    long = ids(content().prompt(5))
+    assert len({tuple(long[at : at + 64]) for at in range(128, 384, 64)}) == 4
+    large = content(session=session_of([Asked(0, 1, (1, 2, 3)), Asked(1, 2, (1, 2, 3, 4))], block_size=512))
+    first, second = ids(large.prompt(0)), ids(large.prompt(1))
+    assert second[:1536] == first
+    assert len({tuple(second[at : at + 64]) for at in range(0, 2048, 64)}) == 32
+    small = content(session=session_of([Asked(0, 1, (1, 2, 3)), Asked(1, 2, (1, 2, 3, 4))], block_size=16))
+    assert ids(small.prompt(1))[:48] == ids(small.prompt(0))
 
 
-def test_text_encodes_back_to_the_ids() -> None:
-    words = WordTokenizer()
-    for request in range(5):
-        text = content("text").prompt(request).decode()
-        assert words.encode(text).tolist() == ids(content("ids").prompt(request))
+@pytest.mark.parametrize("name", NAMES)
+def test_text_is_read_as_the_ids(name: str) -> None:
+    encode = tokenizer_of(name).encode
+    for request in REQUESTS:
+        text = orjson.loads(b'"' + content("text", name=name).prompt(request) + b'"')
+        assert encode(text).tolist() == ids(content("ids", name=name).prompt(request))
 
 
-@given(request=st.integers(0, 4), cuts=st.lists(st.integers(0, 192), max_size=4))
-def test_parts_join_to_the_whole(request: int, cuts: list[int]) -> None:
-    made = content("text")
+@pytest.mark.parametrize("name", NAMES)
+@settings(max_examples=25)
+@given(data=st.data())
+def test_every_cut_of_a_prompt_has_the_planned_tokens_on_both_sides(name: str, data: st.DataObject) -> None:
+    request = data.draw(st.sampled_from(REQUESTS))
     tokens = SESSION.requests[request].input_tokens
-    bounds = [0, *sorted(min(cut, tokens) for cut in cuts), tokens]
-    parts = [made.part(request, start, stop) for start, stop in pairwise(bounds)]
-    assert b"".join(parts) == made.prompt(request)
+    cuts = sorted(data.draw(st.sets(st.integers(0, tokens), max_size=5)) | {0, tokens})
+    spans = [Span(start, stop, data.draw(st.booleans())) for start, stop in pairwise(cuts)]
+    texts = [orjson.loads(b'"' + text + b'"') for text in content("text", name=name).texts(request, spans)]
+    encode = tokenizer_of(name).encode
+    assert [len(encode(text)) for text in texts] == [stop - start for start, stop, _ in spans]
+    assert len(encode("".join(texts))) == tokens
+    assert not [text for text, span in zip(texts, spans, strict=True) if span.flat and set(text) & set('"\\\n')]
 
 
-def test_missing_names_new_blocks_only() -> None:
+def test_requests_that_share_blocks_share_the_texts_cut_from_them() -> None:
+    made = content("text", name="deepseek-v4")
+    spans = [Span(0, 20), Span(20, 100), Span(100, 128)]
+    assert made.texts(0, spans) == content("text", name="deepseek-v4").texts(1, [*spans, Span(128, 192)])[:3]
+
+
+def test_missing_names_new_pieces_only_and_tails_are_not_kept() -> None:
     made = content()
-    assert made.missing(0) == [2]
+    whole: list[Any] = [[Span(0, SESSION.requests[request].input_tokens)] for request in REQUESTS]
     made.prompt(0)
-    assert made.missing(1) == [3]
-    made.encode([3])
-    assert made.missing(1) == []
+    assert made.missing(made.pieces(1, whole[1])) == [3]
+    made.draw([3])
+    assert made.missing(made.pieces(1, whole[1])) == []
+    made.prompt(1)
+    assert len(made._cache) == 3
+    assert [len(made.missing(made.pieces(0, whole[0])))] == [1]  # the tail
 
 
-def test_default_tokenizer_reads_text_as_the_same_tokens() -> None:
-    tokenizer = load_tokenizer()
-    words = build_pool(tokenizer)
-    assert len(words.ids) > 20_000
-    text = content("text", alphabet=alphabet_of(words, "text")).prompt(1).decode()
-    as_ids = ids(content("ids", alphabet=alphabet_of(words, "ids")).prompt(1))
-    assert tokenizer.encode(text).tolist() == as_ids
+def test_content_does_not_change_between_versions() -> None:
+    text = content("text", name="deepseek-v4").prompt(0)
+    assert text[:21] == FIRST_BYTES

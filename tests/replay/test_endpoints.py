@@ -13,14 +13,12 @@ from replay.endpoints import CHAT_ROLES, ENDPOINTS, chat_body, chat_spans, compl
 ROLES: tuple[Role, ...] = get_args(Role)
 
 
-def test_completion_body_forces_the_output_length_and_asks_for_usage() -> None:
+def test_completion_body_limits_the_output_and_asks_for_usage() -> None:
     body = orjson.loads(completion_body("m", b"1,2,3", 7, {"temperature": 0.5}))
     assert body == {
         "model": "m",
         "prompt": [1, 2, 3],
         "max_tokens": 7,
-        "min_tokens": 7,
-        "ignore_eos": True,
         "stream": True,
         "stream_options": {"include_usage": True},
         "temperature": 0.5,
