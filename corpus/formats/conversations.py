@@ -5,9 +5,9 @@ wait for each other or share a block, directly or through others: split, they wo
 conversation is an agent. Rows that name no conversation are one session, each an agent of its own: they come when the
 clock says and wait for nobody.
 
-A row's start counts from the session's first; `t0_us` in `Session.source` says when that was on the file's clock. No
-row says when its answer ended, so ends are unknown and waits count from starts. What a row says beyond these fields is
-a patch (`corpus.formats.patch`) by the row's number.
+A row's start counts from the session's first; `t0_us` in `Session.source` says when that was on the file's clock. Where
+a row does not say how long its answer took, the end is unknown and waits count from the start. What a row says beyond
+these fields is a patch (`corpus.formats.patch`) by the row's number.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from __future__ import annotations
 import json
 from collections import defaultdict
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Final, NamedTuple
 
 from corpus.blocks import encode_blocks
@@ -24,7 +24,7 @@ from corpus.exchange import AgentKind
 from corpus.formats.fields import CORRECT
 from corpus.formats.patch import Object
 from corpus.graph import topological_order
-from corpus.session import Agent, Edge, EdgeKind, Request, Session, SourceDialect, SourceFormat
+from corpus.session import Agent, Anchor, Edge, EdgeKind, Evidence, Request, Session, SourceDialect, SourceFormat
 
 UNNAMED_MODEL: Final = "other"
 
@@ -32,6 +32,9 @@ UNNAMED_MODEL: Final = "other"
 class Wait(NamedTuple):
     row: int
     delay_us: int
+    anchor: Anchor = "end"
+    kind: EdgeKind | None = None  # None: follows from whose rows they are
+    evidence: Evidence = "id"
 
 
 class Row(NamedTuple):
@@ -44,6 +47,8 @@ class Row(NamedTuple):
     waits: tuple[Wait, ...] = ()
     patch: Object | None = None
     kinds: tuple[str, ...] = ()
+    model: str = UNNAMED_MODEL
+    api_us: int | None = None  # how long the answer took
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,12 +74,7 @@ def sessions_of_rows(rows: Sequence[Row], source: Source) -> Iterator[Session]:
         while label in names:
             label += "+"
         names.add(label)
-        session = _session(group, source, number, label)
-        try:
-            topological_order(len(session.requests), session.edges)
-        except ValueError as error:
-            raise InputError(source.where, f"rows wait for each other in a circle ({error})", CORRECT) from error
-        yield session
+        yield session_of_rows(group, source, number, label)
 
 
 def _groups(rows: Sequence[Row]) -> list[list[Row]]:
@@ -100,14 +100,29 @@ def _groups(rows: Sequence[Row]) -> list[list[Row]]:
     return list(grouped.values())
 
 
+def session_of_rows(rows: Sequence[Row], source: Source, number: int, label: str) -> Session:
+    """All these rows as one session; InputError when they wait for each other in a circle."""
+    session = _session(rows, source, number, label)
+    try:
+        topological_order(len(session.requests), session.edges)
+    except ValueError as error:
+        raise InputError(source.where, f"rows wait for each other in a circle ({error})", CORRECT) from error
+    return session
+
+
 def _session(rows: Sequence[Row], source: Source, number: int, label: str) -> Session:
     t0_us = min(row.start_us for row in rows)
     agents = _agents(rows)
     placed = sorted(rows, key=lambda row: (row.start_us, agents[_key(row)].agent, row.row))
     numbers = {row.row: request for request, row in enumerate(placed)}
     blocks = encode_blocks(row.ids for row in placed)
+    models = {name: model for model, name in enumerate(dict.fromkeys(row.model for row in placed))}
     requests = tuple(
-        _request(row, request, agents[_key(row)].agent, t0_us, blocks[request]) for request, row in enumerate(placed)
+        replace(
+            _request(row, request, agents[_key(row)].agent, t0_us, blocks[request]),
+            model=models[row.model],
+        )
+        for request, row in enumerate(placed)
     )
     told = {
         "id": label,
@@ -122,7 +137,7 @@ def _session(rows: Sequence[Row], source: Source, number: int, label: str) -> Se
         harness=None,
         harness_version=(),
         block_size=source.block_size,
-        models=(UNNAMED_MODEL,),
+        models=tuple(models),
         agents=tuple(agents.values()),
         requests=requests,
         edges=tuple(_edges(placed, requests, tuple(agents.values()), numbers)),
@@ -166,7 +181,7 @@ def _request(row: Row, number: int, agent: int, t0_us: int, blocks: Any) -> Requ
         model=0,
         t_start_us=row.start_us - t0_us,
         t_first_us=None,
-        t_end_us=None,
+        t_end_us=None if row.api_us is None else row.start_us - t0_us + row.api_us,
         end="complete",
         status=None,
         retry_of=None,
@@ -189,8 +204,8 @@ def _edges(
         for wait in row.waits:
             if wait.row in numbers:
                 src = requests[numbers[wait.row]]
-                kind = _kind(src, request, agents, begun)
-                yield Edge(src.request, request.request, kind, wait.delay_us, "end", "id")
+                kind = wait.kind or _kind(src, request, agents, begun)
+                yield Edge(src.request, request.request, kind, wait.delay_us, wait.anchor, wait.evidence)
         begun.add(request.agent)
 
 

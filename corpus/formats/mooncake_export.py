@@ -21,7 +21,7 @@ from corpus.formats.trace_rows import (
     imported,
     is_whole,
 )
-from corpus.graph import end_us, predecessors, topological_order
+from corpus.graph import end_us
 from corpus.session import MooncakeDialect, Request, Session
 
 Line = dict[str, Any]
@@ -54,8 +54,6 @@ def export_rows(sessions: Iterable[Session], dialect: MooncakeDialect, tally: Ta
         tally.add(len(session.requests), len(part.session.requests))
         if dialect == "plain":
             held += [((_start_us(part, r), len(held)), _line(part, r, None)) for r in part.session.requests]
-        elif dialect == "agentic":
-            yield from _graph_lines(part)
         else:
             yield from _session_lines(part, delta=dialect == "delta")
     yield from (line for _, line in sorted(held, key=lambda placed: placed[0]))
@@ -66,7 +64,8 @@ def _as_imported(session: Session, dialect: MooncakeDialect) -> Iterator[tuple[i
     named = [agent.source is not None for agent in session.agents]
     lists = expand_blocks([request.blocks for request in session.requests])
     last: dict[int, Row] = {}
-    for r, ids in zip(session.requests, lists, strict=True):
+    # A turn's part is what is new since the row before it, whatever the clock says.
+    for r, ids in sorted(zip(session.requests, lists, strict=True), key=lambda pair: pair[0].position):
         name = names[r.agent] if named[r.agent] else None
         row = Row(r.position, name, told["t0_us"] + r.t_start_us, r.input_tokens, r.output_tokens, ids.tolist())
         line = session_row(row, last.get(r.agent) if dialect == "delta" else None, session.block_size)
@@ -125,39 +124,3 @@ def _after(line: Line, before: Request, request: Request) -> Line:
     """The line with the pause since the answer before it in place of its time."""
     rest = {key: value for key, value in line.items() if key != "timestamp"}
     return rest | {"delay": to_ms(max(0, request.t_start_us - end_us(before)))}
-
-
-def _graph_lines(part: _Part) -> Iterator[Line]:
-    session, names = part.session, agent_names(part.session)
-    waits = _waits_for_ends(session)
-    answered = {(call.emit, call.result) for call in session.tool_calls}
-    seen: set[int] = set()
-    for request in session.requests:
-        srcs = waits[request.request]
-        line = {"request_id": _request_id(session, request.request), **_line(part, request, names[request.agent])}
-        if srcs:
-            gap_us = max(0, request.t_start_us - max(end_us(session.requests[src]) for src in srcs))
-            by_tool = any((src, request.request) in answered for src in srcs)
-            line["wait_for"] = [_request_id(session, src) for src in srcs]
-            line["tool_wait_ms" if by_tool else "delay"] = to_ms(gap_us)
-        branches = [edge.dst for edge in session.edges if edge.src == request.request and edge.kind == "spawn"]
-        if branches:
-            line["branches"] = [_request_id(session, dst) for dst in branches]
-        if request.agent not in seen:
-            line["prefix_reset"] = True
-        seen.add(request.agent)
-        yield line
-
-
-def _waits_for_ends(session: Session) -> list[list[int]]:
-    """Whom each request waits for to end; who waits for a start waits for what the started one waited for."""
-    waits: list[list[int]] = [[] for _ in session.requests]
-    into = predecessors(len(session.requests), session.edges)
-    for number in topological_order(len(session.requests), session.edges):
-        found = [[edge.src] if edge.anchor == "end" else waits[edge.src] for edge in into[number]]
-        waits[number] = sorted({src for srcs in found for src in srcs})
-    return waits
-
-
-def _request_id(session: Session, request: int) -> str:
-    return f"{session.label}#{session.requests[request].position}"

@@ -20,7 +20,7 @@ from corpus.formats.fields import (
     is_text,
     is_texts,
 )
-from corpus.formats.mooncake_rows import session_row
+from corpus.formats.mooncake_rows import session_row, to_us
 from corpus.formats.patch import Object, patch_between
 from corpus.session import MooncakeDialect, Session
 
@@ -88,10 +88,6 @@ def fit_block_size(rows: Sequence[Object]) -> int:
     lengths = [(row["input_length"], len(row["hash_ids"])) for row in rows if row.get("hash_ids")]
     fits = {size: sum(n in (tokens // size, -(-tokens // size)) for tokens, n in lengths) for size in _BLOCK_SIZES}
     return max(_BLOCK_SIZES, key=lambda size: fits[size])
-
-
-def to_us(milliseconds: float) -> int:
-    return round(milliseconds * 1000)
 
 
 def _turns(lines: Sequence[Line], size: int, dialect: MooncakeDialect) -> list[Row]:

@@ -22,5 +22,9 @@ def session_row(row: Row, before: Row | None, size: int) -> dict[str, Any]:
     }
 
 
+def to_us(milliseconds: float) -> int:
+    return round(milliseconds * 1000)
+
+
 def to_ms(us: int) -> int | float:
     return us // 1000 if us % 1000 == 0 else us / 1000

@@ -80,6 +80,8 @@ def _files_of(folder: Path) -> list[Path]:
 
 def _looks_like_weka(file: Path) -> bool:
     head = read_head(file)
+    if b'"schema"' in head:  # of another format, whose header states a scope of its ids as well
+        return False
     return b'"hash_id_scope"' in head or (b'"requests"' in head and b'"hash_ids"' in head)
 
 

@@ -1,11 +1,12 @@
 """Run by a consumer's own interpreter: what its loader makes of a trace, as one line of JSON.
 
-    python formats_dump.py mooncake|bailian|dag|weka-models|weka-calls|dynamo-mooncake|dynamo-mooncake-delta PATH
+    python formats_dump.py mooncake|bailian|dag|weka-models|weka-calls PATH
+    python formats_dump.py dynamo-mooncake|dynamo-mooncake-delta|dynamo-agentic PATH
 
 mooncake, bailian, dag (aiperf, agentx-harness): {conversation: {mode, root, branches, turns: [...]}}, lengths in
 tokens as the consumer would send them. weka-models (the same): per file the checked model's requests. weka-calls
-(inference-perf): per file the calls it would replay. dynamo-...: per session what its simulator sent. No tokenizer is
-needed: a token stands for itself.
+(inference-perf): per file the calls it would replay. dynamo-...: per session what its simulator sent; dynamo-agentic:
+per request when, in simulated milliseconds. No tokenizer is needed: a token stands for itself.
 """
 
 from __future__ import annotations
@@ -146,7 +147,19 @@ def _simulated(path: Path, form: str) -> Any:
     return found
 
 
+def _simulated_graph(path: Path) -> Any:
+    """Dynamo's simulated replay of a graph: per request its play, conversation, lengths, dispatch and end."""
+    replay = importlib.import_module("dynamo.replay")
+    size = json.loads(path.read_text().partition("\n")[0])["block_size"]
+    options = {"trace_format": "agentic_mooncake", "execution_model": "any", "capture_per_request": True}
+    report = replay.run_trace_replay([str(path)], trace_block_size=size, **options)
+    keys = ("play_id", "session_id", "input_length", "output_length", "dispatched_at_ms", "terminal_time_ms")
+    return {row["request_id"]: [row[key] for key in keys] for row in report.per_request}
+
+
 def main(form: str, path: Path) -> Any:
+    if form == "dynamo-agentic":
+        return _simulated_graph(path)
     if form.startswith("dynamo-"):
         return _simulated(path, form.removeprefix("dynamo-"))
     if form == "mooncake":

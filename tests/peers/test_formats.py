@@ -14,6 +14,7 @@ from corpus.formats.dag_jsonl import write_dag_jsonl
 from corpus.formats.mooncake import read_mooncake, write_mooncake
 from corpus.formats.trace_rows import agent_names, answered_part, asked_tokens
 from corpus.formats.weka import read_weka, write_weka
+from corpus.graph import predecessors
 from corpus.session import MooncakeDialect, Request, Session
 from corpus.tables import read_corpus
 from dagbuild.link import link_session
@@ -168,6 +169,22 @@ def test_weka_calls_of_inference_perf(inference_perf: Path, tmp_path: Path) -> N
     )
     # It rebuilds prompts from blocks and may miss a part of one; a list it misread would be off by more.
     assert all(abs(tokens - rebuilt) <= session.block_size for _, tokens, _, rebuilt in calls)
+
+
+def test_dynamo_sends_a_graph_s_requests_when_their_edges_allow(sessions: list[Session], tmp_path: Path) -> None:
+    """What went out when, held against the graph that was written: after each answer or dispatch and its delay."""
+    write_mooncake(tmp_path / "t.jsonl", sessions, "agentic")
+    told = aiperf_peer.ask(found("dynamo"), "dynamo-agentic", tmp_path / "t.jsonl")
+    assert len(told) == len(list(asked(sessions)))
+    for session in map(answered_part, sessions):
+        names = agent_names(session)
+        sent = [told[f"{session.label}#{request.position}"] for request in session.requests]
+        into = predecessors(len(session.requests), session.edges)
+        for request, (play, name, prompt, answer, sent_ms, _), edges in zip(session.requests, sent, into, strict=True):
+            assert (play, name) == (session.label, names[request.agent])
+            assert (prompt, answer) == (request.input_tokens, asked_tokens(request))
+            ready = [(sent[e.src][5] if e.anchor == "end" else sent[e.src][4]) + e.delay_us / 1000 for e in edges]
+            assert sent_ms == pytest.approx(max(ready, default=request.t_start_us / 1000))
 
 
 @pytest.mark.parametrize(("dialect", "form"), [("sessions", "dynamo-mooncake"), ("delta", "dynamo-mooncake-delta")])

@@ -70,7 +70,7 @@ def test_any_rows_come_back_equal_and_their_sessions_are_sound(
 
 
 @given(st.lists(graph_rows, min_size=1, max_size=8), st.data())
-def test_any_graph_of_rows_comes_back_equal(
+def test_rows_of_the_first_agentic_version_become_the_second_and_wait_as_before(
     tmp_path_factory: pytest.TempPathFactory, found: list[dict[str, Any]], data: st.DataObject
 ) -> None:
     names = [f"r{n}" for n in range(len(found))]
@@ -82,7 +82,10 @@ def test_any_graph_of_rows_comes_back_equal(
     assert all(find_flaw(session) is None and session.source_dialect == "agentic" for session in read)
     assert sum(len(set(row["wait_for"])) for row in found) == sum(len(session.edges) for session in read)
     write_mooncake(folder / "out.jsonl", read, "agentic")
-    assert load(folder / "out.jsonl") == found
+    kept = [part for session in read if (part := answered_part(session)).requests]  # no prompt, no request
+    again = list(read_mooncake(folder / "out.jsonl")) if kept else []
+    graphs = [sorted((e.anchor, e.delay_us) for session in found for e in session.edges) for found in (kept, again)]
+    assert graphs[0] == graphs[1]
 
 
 @given(sessions(), st.sampled_from(DIALECTS))

@@ -5,7 +5,7 @@ from typing import Any
 
 from corpus.formats.mooncake_export import export_rows
 from corpus.formats.trace_rows import Tally
-from corpus.session import Edge, MooncakeDialect, Session, ToolCall
+from corpus.session import Edge, MooncakeDialect, Session
 from tests.corpus.formats.sessions import make_session
 
 Json = dict[str, Any]
@@ -66,34 +66,6 @@ def test_delta_says_what_is_new_and_goes_on_under_a_new_name_after_a_compaction(
         ["session-1::aside_0001", 1500, None, 100],
     ]
     assert [len(row["hash_ids"]) for row in rows] == [2, 2, 1, 1]
-
-
-def test_graph_rows_wait_for_ends_and_know_a_tool_from_a_pause() -> None:
-    session = growing()
-    call = ToolCall(0, 0, 2, "shell", is_error=None, spawned=None, deliveries=())
-    rows = export("agentic", replace(session, tool_calls=(call,)))
-    assert pick(rows, "request_id", "wait_for", "delay", "tool_wait_ms", "timestamp", "prefix_reset") == [
-        ["session-1#0", None, None, None, 0, True],
-        ["session-1#1", ["session-1#0"], 500, None, 1500, None],
-        ["session-1#2", ["session-1#0"], None, 2000, 3000, None],
-        ["session-1#3", ["session-1#2"], 500, None, 4500, None],
-    ]
-
-
-def test_who_waits_for_a_start_waits_for_what_the_started_one_waited_for() -> None:
-    session = growing()
-    started = replace(session.edges[2], anchor="start")
-    rows = export("agentic", replace(session, edges=(*session.edges[:2], started)))
-    assert rows[3]["wait_for"] == ["session-1#0"]
-    assert rows[3]["delay"] == 3500
-
-
-def test_failed_attempts_stay_behind_and_are_counted(captured: Session) -> None:
-    tally = Tally()
-    rows = list(export_rows([captured], "agentic", tally))
-    assert (len(rows), tally.written().left_out_requests) == (6, 1)
-    assert "wait_for" not in rows[0]
-    assert [row["session_id"] for row in rows if row.get("branches")] == ["session-1", "session-1::agent_001"]
 
 
 def test_who_asks_for_nothing_gets_one_token() -> None:
