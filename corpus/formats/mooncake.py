@@ -11,9 +11,10 @@ fits best. Dynamo's first version (`request_id`, `wait_for`, `delay` plus `tool_
 and written as the second, which is the only one that Dynamo still takes: lengths, blocks and waits stay, `branches`,
 `prefix_reset` and `tool_events` do not.
 
-Lost on import: prompt text. Rows that carry it instead of lengths are refused: what it counts for depends on a
-tokenizer and a chat template that no row names, and lengths made up here would be taken for recorded ones. Ends, which
-only agentic rows can state.
+Rows that carry text or tokens, instead of lengths or beside them, are refused. Beside lengths they would enter a corpus
+with what else a row says; instead of lengths they say nothing that was recorded: how many tokens they are depends on a
+tokenizer and a chat template that no row names, and whether a turn adds to the one before or repeats it on the reader.
+dag_jsonl settles both, so conversations of text come in as that. Lost on import: ends, which only agentic rows state.
 
 Lost on export: everything but order, lengths and blocks. plain: who waits for whom. sessions, delta: sub-agents become
 sessions of their own that start by the clock. agentic: purposes, evidence, and that an aside is none; block ids of

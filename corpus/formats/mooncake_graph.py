@@ -28,7 +28,7 @@ from corpus.formats.fields import (
     is_size,
     is_text,
 )
-from corpus.formats.mooncake_rows import to_ms, to_us
+from corpus.formats.mooncake_rows import refuse_text, to_ms, to_us
 from corpus.formats.patch import Object, apply_patch, patch_between
 from corpus.formats.relist import IdSpace
 from corpus.formats.trace_rows import (
@@ -117,6 +117,7 @@ def read_plays(values: Sequence[tuple[str, object]], path: str) -> Iterator[Sess
         raise InputError(where, problem, f"version {VERSION} with local ids is read")
     plays: dict[str, list[_Line]] = {}
     for number, (at, value) in enumerate(values[1:]):
+        refuse_text(value, at)
         row = check_object(value, _ROW, at)
         plays.setdefault(row["play_id"], []).append(_Line(number, at, row))
     if not plays:

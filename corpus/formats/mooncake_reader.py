@@ -20,7 +20,7 @@ from corpus.formats.fields import (
     is_text,
     is_texts,
 )
-from corpus.formats.mooncake_rows import session_row, to_us
+from corpus.formats.mooncake_rows import refuse_text, session_row, to_us
 from corpus.formats.patch import Object, patch_between
 from corpus.session import MooncakeDialect, Session
 
@@ -39,7 +39,6 @@ ROW: Final[Mapping[str, Field]] = {
     "tool_events": Field(is_list, null=True),
 }
 _GRAPH_KEYS: Final = ("request_id", "wait_for", "branches")
-_TEXT_KEYS: Final = ("text_input", "messages", "payload")
 _BLOCK_SIZES: Final = (512, 16, 32, 64, 128, 256, 1024, 2048, 4096)  # the format's own first
 
 
@@ -52,9 +51,7 @@ def parse_rows(values: Iterable[tuple[str, object]]) -> list[Line]:
     """Checked rows; InputError at the first flaw."""
     lines = []
     for where, value in values:
-        texts = [key for key in _TEXT_KEYS if isinstance(value, dict) and value.get(key) is not None]
-        if texts and isinstance(value, dict) and value.get("input_length") is None:
-            raise InputError(f"{where}: {texts[0]}", "is text, which is not read", "give input_length and hash_ids")
+        refuse_text(value, where)
         lines.append(Line(where, check_object(value, ROW, where)))
     return lines
 

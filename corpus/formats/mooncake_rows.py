@@ -2,9 +2,21 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Final
 
+from corpus.errors import InputError
 from corpus.formats.conversations import Row
+
+# Where a row may hold what was said, as text or as tokens.
+_SAID: Final = ("text_input", "messages", "tools", "payload", "output_token_ids")
+
+
+def refuse_text(value: object, where: str) -> None:
+    """InputError for a row with text, lengths beside it or not: what a row says beyond them is kept as it is."""
+    said = [key for key in _SAID if isinstance(value, dict) and value.get(key) is not None]
+    if said:
+        hint = "give input_length and hash_ids alone, or conversations of text as dag_jsonl"
+        raise InputError(f"{where}: {said[0]}", "is text, which no corpus keeps", hint)
 
 
 def session_row(row: Row, before: Row | None, size: int) -> dict[str, Any]:

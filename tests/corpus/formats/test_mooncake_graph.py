@@ -125,6 +125,7 @@ def test_it_is_told_from_a_weka_trace(tmp_path: Path) -> None:
         ((row("a"), row("b", wait("a", 1, "hope"))), "known trigger"),
         ((row("a"), row("b", {"request_id": "a"})), "trigger"),
         ((row("a", input_length=None),), "input_length"),
+        ((row("a", output_token_ids=[5]),), "output_token_ids: is text"),
     ],
 )
 def test_broken_files_are_refused_in_one_line(tmp_path: Path, rows: tuple[Json, ...], problem: str) -> None:
