@@ -126,6 +126,7 @@ class Gate:
     def _admit(self, request: http.Request, contributor: str | None) -> Verdict:
         out = opts_out(request.headers.get(RECORD_HEADER))
         _take_off(request, RECORD_HEADER)
+        _take_off(request, "proxy-authorization")  # was meant for a proxy, and mitmproxy would pass it on
         if out:
             self._note_gap("opted_out")
         return Verdict(not out, not out and self.mutes(), contributor)

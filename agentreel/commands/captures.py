@@ -16,6 +16,7 @@ from agentreel import __version__
 from agentreel.console import force_option, json_option, note_damage, print_json, progress_of, table_console
 from agentreel.places import InputPlace
 from corpus.capture.export import HAR_HEAD, HAR_TAIL, body_fields, har_entry
+from corpus.capture.key_shapes import without_keys
 from corpus.capture.meta import dump_json
 from corpus.capture.prune import prune_captures
 from corpus.capture.reader import EVERY_SESSION, Captures, open_captures, verify_captures
@@ -151,9 +152,10 @@ def sync(source: str, target: str, as_json: bool) -> None:
 @click.option("-o", "--out", type=click.Path(path_type=Path, dir_okay=False), help="File to write; without, stdout.")
 @force_option
 def export(path: Path, form: str, session_id: str | None, out: Path | None, force: bool) -> int:
-    """Write exchanges of CAPTURES for other programs. As private as the captures: bodies are in it."""
+    """Write exchanges of CAPTURES for other programs. As private as the captures: bodies are in it, without keys."""
     store = open_captures(path, keep_index=True)
-    lines = _har(store, session_id) if form == "har" else _jsonl(store, session_id)
+    left_out: list[int] = []
+    lines = _har(store, session_id, left_out) if form == "har" else _jsonl(store, session_id, left_out)
     if out is None:
         sys.stdout.buffer.writelines(lines)
         sys.stdout.buffer.flush()
@@ -162,24 +164,33 @@ def export(path: Path, form: str, session_id: str | None, out: Path | None, forc
             aside.touch(0o600)
             with aside.open("wb") as file:
                 file.writelines(lines)
+    if keys := sum(left_out):
+        print(f"{keys} strings that look like keys were left out", file=sys.stderr)
     return 3 if note_damage(store) else 0
 
 
-def _har(store: Captures, session_id: str | None) -> Iterator[bytes]:
+def _har(store: Captures, session_id: str | None, left_out: list[int]) -> Iterator[bytes]:
     yield (HAR_HEAD % __version__).encode()
     for number, exchange in enumerate(store.exchanges(_session(session_id))):
-        yield (b",\n" if number else b"\n") + dump_json(har_entry(exchange))
+        yield (b",\n" if number else b"\n") + _line(har_entry(exchange), left_out)
     yield b"\n" + HAR_TAIL.encode() + b"\n"
 
 
-def _jsonl(store: Captures, session_id: str | None) -> Iterator[bytes]:
+def _jsonl(store: Captures, session_id: str | None, left_out: list[int]) -> Iterator[bytes]:
     for exchange in store.exchanges(_session(session_id)):
         request, response = exchange.request, exchange.response
         row = exchange_row(exchange) | {"contributor": request.contributor, "mode": request.mode}
         row |= {"request_headers": request.headers, "response_headers": response.headers if response else None}
         row |= body_fields("request_body", request.body, request.headers)
         row |= body_fields("response_body", response.body, response.headers) if response else {}
-        yield dump_json(row) + b"\n"
+        yield _line(row, left_out) + b"\n"
+
+
+def _line(row: dict[str, Any], left_out: list[int]) -> bytes:
+    """`left_out` gets the number of keys that were in it."""
+    clean, keys = without_keys(row)
+    left_out.append(keys)
+    return dump_json(clean)
 
 
 def _session(session_id: str | None) -> Any:

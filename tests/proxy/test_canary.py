@@ -9,13 +9,14 @@ import urllib.request
 from collections.abc import Iterator
 from pathlib import Path
 
+import orjson
 import pytest
 
 from agentreel.__main__ import main
 from corpus.capture.reader import open_captures, verify_captures
 from corpus.capture.recovery import Frame, read_frames
 from tests.proxy.conftest import Record, Recording
-from tests.proxy.loopback import Client, RawRequest
+from tests.proxy.loopback import Client, RawRequest, answer_with
 
 CANARY = "canary5ecre7-0123456789abcdef"
 TOKEN = "t0ken-" + CANARY
@@ -132,6 +133,7 @@ def test_no_secret_is_found_in_store_index_logs_pages_or_exports(
     told = tell_by_every_door(guarded)
     heard = [guarded.upstream.next_request() for _ in range(told)]
     assert all(TOKEN.encode() not in request.head for request in heard)
+    assert all(b"proxy-authorization" not in request.head.lower() for request in heard)
     assert all(CANARY.encode() in request.head for request in heard[:-1])  # what belongs to the upstream reached it
     fail_by_every_door(guarded)
     url = guarded.recorder.listening.status_url
@@ -158,6 +160,31 @@ def test_no_secret_is_found_in_store_index_logs_pages_or_exports(
     ]
     assert found == []
     assert {path.name for path in guarded.captures.iterdir()} >= {"index.sqlite", "out--har", "out--jsonl"}
+
+
+def test_keys_in_bodies_stay_in_the_store_and_out_of_exports(
+    recording: Recording, tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    """Tool results hold what people have lying about; it is evidence here, and nobody else's business."""
+    key = f"sk-ant-api03-{CANARY}"
+    inside = base64.b64encode(f"export KEY={key}".encode()).decode()
+    said = orjson.dumps({"model": "m", "messages": [{"role": "user", "content": f"{key} and {inside}"}]})
+    answer = gzip.compress(said)
+    head = f"HTTP/1.1 200 OK\r\nContent-Encoding: gzip\r\nContent-Length: {len(answer)}\r\n\r\n".encode()
+    recording.upstream.answer = answer_with(head + answer)
+    for body, headers in ((said, ()), (gzip.compress(said), ("Content-Encoding: gzip",)), (b"\xff\0 " + said, ())):
+        with Client(recording.url) as client:
+            client.post("/v1/messages", body, headers)
+            client.response()
+    recording.stop()
+    assert any(key.encode() in content for _, content in everything_in(recording.captures))
+    for form in ("--har", "--jsonl"):
+        out = tmp_path / f"out{form}"
+        with pytest.raises(SystemExit, match="0"):
+            main(["captures", "export", str(recording.captures), form, "-o", str(out)])
+        assert [form for form in forms() if form in out.read_bytes()] == []
+        assert b"left out" in out.read_bytes()
+        assert "12 strings that look like keys were left out" in capfd.readouterr().err
 
 
 def test_the_search_would_find_a_stored_secret(guarded: Recording) -> None:
