@@ -41,6 +41,7 @@ def count_anomalies(session: Session) -> Counter[str]:
         several_models=int(len({r.model for r in requests if r.agent == 0}) > 1),
         model_switch=sum(a.model != b.model for a, b in steps(session, agent=0)),
         retry=sum(r.retry_of is not None for r in requests),
+        folded_attempt=sum(len(r.attempts) for r in requests),
         non_dense_ids=missing_ids(session),
         unchained_ids=unchained_ids(session),
         **_list_lengths(session),
@@ -128,6 +129,9 @@ MEANINGS: Final[dict[str, Anomaly]] = {
         "requests that failed or were broken off", "kept; exports to traces leave them out, counted"
     ),
     "retry": Anomaly("requests that repeat a failed attempt", "kept, linked by a retry edge"),
+    "folded_attempt": Anomaly(
+        "attempts that came to nothing before a request", "told by that request; `build --keep-aux` keeps them"
+    ),
     "zero_output": Anomaly("requests with an empty answer", "kept; replay asks for one token"),
     "empty_prompt": Anomaly("requests with an empty prompt", "kept; replay and exports drop them, counted"),
     "no_blocks": Anomaly("prompts without any listed block", "kept; their tokens are shared with nobody"),

@@ -3,16 +3,21 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from corpus.formats.weka import read_weka
-from corpus.session import Session
+from corpus.session import Attempt, Session
 from report.anomalies import MEANINGS, count_anomalies, missing_ids, unchained_ids
 from report.stats import collect_stats
 
 Make = Callable[..., Session]
 WEKA = Path(__file__).resolve().parents[2].parent / "shared" / "traces" / "weka"
+
+
+_TRY = Attempt(1000, None, "timeout", None, repeated=True)
+FAILED: dict[str, Any] = {"model": 1, "status": 529, "attempts": (_TRY, _TRY)}
 
 
 def test_plain_session_has_none(make_session: Make) -> None:
@@ -23,7 +28,7 @@ def test_plain_session_has_none(make_session: Make) -> None:
 def test_each_kind_is_counted_once(make_session: Make) -> None:
     session = make_session(
         [(0, 0, None), (0, 1, 9), (0, 5, 6), (0, 7, 8), (0, 10.5, 11)],
-        {1: {"output_tokens": 0}, 2: {"model": 1}, 3: {"model": 1, "retry_of": 2}, 4: {"model": 1, "status": 529}},
+        {1: {"output_tokens": 0}, 2: {"model": 1}, 3: {"model": 1, "retry_of": 2}, 4: FAILED},
         prompts=[[1, 2, 3, 4], [1, 2, 3, 4], [1, 7], [9], []],
     )
     assert dict(+count_anomalies(session)) == {
@@ -35,6 +40,7 @@ def test_each_kind_is_counted_once(make_session: Make) -> None:
         "several_models": 1,
         "model_switch": 1,
         "retry": 1,
+        "folded_attempt": 2,
         "not_complete": 1,
         "prefix_halved": 1,
         "zero_prefix": 1,
