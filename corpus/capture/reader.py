@@ -16,7 +16,7 @@ from typing import Final
 from corpus.capture.directory import EVERY_SESSION, EverySession, is_captures, require_captures, segment_files
 from corpus.capture.index import drop_index, file_state, read_index, write_index
 from corpus.capture.meta import load_request, load_response
-from corpus.capture.recovery import Frame, first_records, read_frames
+from corpus.capture.recovery import first_records
 from corpus.capture.scan import Damage, Place, RequestNote, Scan, read_bytes, scan_file
 from corpus.capture.segment import Record, decode_marker, find_marker
 from corpus.errors import InputError
@@ -25,6 +25,7 @@ from corpus.exchange import Exchange, GapRecord, RequestRecord
 __all__ = ["EVERY_SESSION", "Captures", "Damage", "is_captures", "open_captures"]
 
 _CACHE_BYTES: Final = 128 << 20  # uncompressed records kept at hand
+_WHOLE_FRAME_BYTES: Final = 16 << 20  # of records; a frame that holds more is decoded as it is read
 _MARKER_BYTES: Final = 64 << 10  # holds the first marker of all but absurd session ids
 
 
@@ -181,29 +182,58 @@ class _FrameCache:
     """The frames read last, up to a number of bytes: exchanges that follow in time mostly share them."""
 
     def __init__(self) -> None:
-        self._frames: OrderedDict[tuple[Path, int, bool], tuple[Record, ...]] = OrderedDict()
-        self._bytes = 0
+        self._frames: OrderedDict[tuple[Path, int, bool], _OpenFrame] = OrderedDict()
 
     def record(self, place: Place, *, bodies: bool) -> Record:
         key = (place.file, place.offset, bodies)
-        if key not in self._frames:
+        found = self._frames[key].record(place.number) if key in self._frames else None
+        if found is None:
+            self._frames.pop(key, None)
             self._shrink(_CACHE_BYTES // 2)  # before: a large frame and its large successor are too much together
-            self._frames[key] = _read_frame(place, bodies=bodies).records
-            self._bytes += _size(self._frames[key])
+            self._frames[key] = _OpenFrame(place, bodies=bodies)
+            found = self._frames[key].record(place.number)
+        if found is None:
+            raise InputError(place.file, "changed while it was read", "captures are only ever appended to; read again")
         self._frames.move_to_end(key)
-        return self._frames[key][place.number]
+        return found
 
     def _shrink(self, most: int) -> None:
-        while self._bytes > most:
-            self._bytes -= _size(self._frames.popitem(last=False)[1])
+        held = sum(frame.held for frame in self._frames.values())
+        while held > most:
+            held -= self._frames.popitem(last=False)[1].held
 
 
-def _size(records: Iterable[Record]) -> int:
-    return sum(len(record.meta) + len(record.body) for record in records)
+class _OpenFrame:
+    """A frame's records: all of them when they are small together, else those that were passed and not given yet."""
+
+    def __init__(self, place: Place, *, bodies: bool) -> None:
+        data = read_bytes(place.file, place.offset, place.end)
+        self._more: Iterator[tuple[int, Record]] | None = enumerate(first_records(data, bodies=bodies))
+        self._records: dict[int, Record] = {}
+        self.held = 0
+        """Bytes of these records."""
+        while self.held < _WHOLE_FRAME_BYTES and self._read_one():
+            pass
+
+    def record(self, number: int) -> Record | None:
+        """None when there is none, or it was given before and let go."""
+        while number not in self._records and self._read_one():
+            pass
+        found = self._records.get(number)
+        if found is not None and self._more is not None:
+            del self._records[number]
+            self.held -= _size(found)
+        return found
+
+    def _read_one(self) -> bool:
+        number, record = next(self._more, (-1, None)) if self._more is not None else (-1, None)
+        if record is None:
+            self._more = None
+            return False
+        self._records[number] = record
+        self.held += _size(record)
+        return True
 
 
-def _read_frame(place: Place, *, bodies: bool) -> Frame:
-    frame = next(read_frames(read_bytes(place.file, place.offset, place.end), bodies=bodies), None)
-    if not isinstance(frame, Frame) or len(frame.records) <= place.number:
-        raise InputError(place.file, "changed while it was read", "captures are only ever appended to; read it again")
-    return frame
+def _size(record: Record) -> int:
+    return len(record.meta) + len(record.body)

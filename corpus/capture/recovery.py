@@ -73,11 +73,11 @@ def read_frames(data: bytes, *, bodies: bool = True) -> Iterator[Frame | Flaw]:
         at = end
 
 
-def first_records(data: bytes) -> Iterator[Record]:
+def first_records(data: bytes, *, bodies: bool = True) -> Iterator[Record]:
     """The records of the frame that `data` begins with, decoded as they are taken; none when it is no frame."""
     found = decode_marker(data, 0)
     if found is not None:
-        yield from _Decoding(data, found[1], bodies=True).records()
+        yield from _Decoding(data, found[1], bodies=bodies).records()
 
 
 def finished_bytes(data: bytes) -> int:

@@ -196,7 +196,7 @@ def test_memory_holds_few_frames_when_sessions_interleave(
     captures = open_captures(tmp_path)
     for exchange, pair in zip(captures.exchanges(), pairs, strict=True):
         assert (exchange.request, exchange.response) == pair
-        held = sum(len(record.body) for records in captures._frames._frames.values() for record in records)
+        held = sum(frame.held for frame in captures._frames._frames.values())
         assert held <= 5000 or len(captures._frames._frames) == 1
 
 
@@ -230,3 +230,19 @@ def test_a_file_that_shrinks_or_goes_while_reading_is_an_input_error(
         file.write_bytes(content[:left])
     with pytest.raises(InputError, match="cannot be read" if left is None else "changed while it was read"):
         next(exchanges)
+
+
+def test_a_large_frame_is_decoded_as_it_is_read_and_can_be_read_again(
+    tmp_path: Path, make_exchange: MakeExchange, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(reader_module, "_WHOLE_FRAME_BYTES", 500)
+    pairs = [make_exchange(number) for number in range(40, 60)]
+    write(tmp_path, pairs)
+    captures = open_captures(tmp_path)
+    for _ in range(2):
+        most = 0
+        for exchange, pair in zip(captures.exchanges(), pairs, strict=True):
+            assert (exchange.request, exchange.response) == pair
+            most = max(most, *(frame.held for frame in captures._frames._frames.values()))
+        assert most < 3_000, "not the frame of 20,000 bytes"
+    assert captures.exchange("x000041").request == pairs[1][0]
