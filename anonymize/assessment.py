@@ -77,11 +77,12 @@ def _assessment(
         requests=sum(map(len, used)),
         sessions=sum(map(bool, used)),
         small=sum(map(len, counted)) - sum(map(len, used)),
-        stages={stage: _ratios(np.array(pairs)) for stage, pairs in stages.items()},
+        stages={stage: ratios_of(np.array(pairs)) for stage, pairs in stages.items()},
     )
 
 
-def _ratios(pairs: np.ndarray[tuple[int, int], np.dtype[np.float64]]) -> Ratios:
+def ratios_of(pairs: np.ndarray[tuple[int, int], np.dtype[np.float64]]) -> Ratios:
+    """`pairs`: what was made and what was counted, one a row."""
     ratios = pairs[:, 0] / pairs[:, 1]
     return Ratios(
         percentiles={p: float(np.percentile(ratios, p)) for p in _PERCENTILES},

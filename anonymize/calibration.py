@@ -3,8 +3,8 @@
 The fit is a prior. Requests of one conversation only append, so the difference between two counts is the exact size of
 what was added; pinning gives the new segments of each request what is left of the count, split as the fit says. A
 length once given stays, so nothing is ever padded twice or in another place: prefixes are reused as before. The hidden
-prompt that a provider puts in front is a segment of its own, of one size for all requests of a model with, or
-without, tools.
+prompt that a provider puts in front is a segment of its own, of one size for all requests of a model with
+tools, without them, or with one that has to be called.
 
 A model without a fit takes its provider's, and without that the local count. A fit names public models only.
 """

@@ -13,13 +13,15 @@ from typing import Any, Final
 import numpy as np
 import orjson
 
-from anonymize.assessment import Assessment
+from anonymize.assessment import Assessment, Ratios
 from anonymize.calibration import Calibration, Fit, Provider
 from anonymize.features import FEATURES, TEXT_ROLES
+from anonymize.reuse import Reuse
 from corpus.errors import InputError
 from corpus.tokenizer import Tokenizer
 
-_FORMAT: Final = "agentreel-calibration-1"
+_FAMILY: Final = "agentreel-calibration-"
+_FORMAT: Final = f"{_FAMILY}2"
 _PROVIDERS: Final[tuple[Provider, ...]] = ("anthropic", "openai")
 _ADVICE: Final = "make it with `agentreel calibrate CAPTURES -o FILE`"
 
@@ -36,18 +38,51 @@ def calibration_json(calibration: Calibration, report: Mapping[str, object], cre
     }
 
 
-def report_json(assessments: Mapping[str, Assessment]) -> dict[str, object]:
-    """Per model: requests, their sessions, and per stage the ratios and shares. No stages: nothing held out."""
+def report_json(assessments: Mapping[str, Assessment], reuse: Mapping[str, Reuse]) -> dict[str, object]:
+    """Per model: requests, their sessions, per stage the ratios and shares, and prefix reuse where the provider told.
+
+    No stages: nothing held out.
+    """
     return {
         model: {"requests": one.requests, "sessions": one.sessions, "small_requests_left_out": one.small}
-        | {
-            stage: {f"p{p}": round(ratio, 5) for p, ratio in ratios.percentiles.items()}
-            | {f"within_{w}": round(share, 5) for w, share in ratios.within.items()}
-            | {"token_weighted": round(ratios.token_weighted, 5)}
-            for stage, ratios in one.stages.items()
-        }
+        | {stage: _ratios_json(ratios) for stage, ratios in one.stages.items()}
+        | ({"reuse": _reuse_json(reuse[model])} if model in reuse else {})
         for model, one in assessments.items()
     }
+
+
+def _ratios_json(ratios: Ratios) -> dict[str, float]:
+    return (
+        {f"p{p}": round(ratio, 5) for p, ratio in ratios.percentiles.items()}
+        | {f"within_{w}": round(share, 5) for w, share in ratios.within.items()}
+        | {"token_weighted": round(ratios.token_weighted, 5)}
+    )
+
+
+def _reuse_json(reuse: Reuse) -> dict[str, object]:
+    return {
+        "requests": reuse.requests,
+        "unread": reuse.unread,
+        "predicted_tokens": reuse.predicted_tokens,
+        "read_tokens": reuse.read_tokens,
+        "predicted_to_read": None if reuse.ratios is None else _ratios_json(reuse.ratios),
+    }
+
+
+def read_calibration_report(path: Path) -> tuple[dict[str, Any], dict[str, str]] | None:
+    """The report of a calibration file, for `report`, and who made it with which tokenizer; None for any other file."""
+    if not path.is_file():
+        return None
+    with path.open("rb") as file:
+        if _FAMILY.encode() not in file.read(200):  # it stands first; other files may be large
+            return None
+    try:
+        value = orjson.loads(path.read_bytes())
+    except orjson.JSONDecodeError:
+        return None
+    if not isinstance(value, dict) or not isinstance(value.get("report"), dict):
+        return None
+    return value["report"], {name: str(value.get(name)) for name in ("created_by", "tokenizer", "tokenizer_sha256")}
 
 
 def read_calibration(path: Path, tokenizer: Tokenizer) -> Calibration:

@@ -2,15 +2,15 @@
 
 A provider's count is unknown per segment and known per prompt, so the model is linear: each role's text counts by
 local tokens, by bytes (they tell dense text from prose, whatever tokenizer the provider uses) and by pieces (framing);
-images, documents and ciphertext by their formula; a thought by the output it was when it was born. Two numbers belong
-to no segment: the provider's own hidden prompt, and what it adds when there are tools.
+images, documents and ciphertext by their formula; a thought by the output it was when it was born. Three numbers belong
+to no segment: the provider's own hidden prompt, and what it adds when there are tools and when one must be called.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Final
+from typing import Final, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -28,6 +28,7 @@ _PLACEHOLDER_ROLES: Final[tuple[Role, ...]] = ("image", "document", "opaque")
 FEATURES: Final = (
     "hidden_prompt",  # 1 a prompt
     "hidden_tools",  # 1 a prompt with tools
+    "hidden_forced",  # 1 a prompt whose answer has to be a tool call
     *(f"{role}_{what}" for role in TEXT_ROLES for what in ("tokens", "bytes", "pieces")),
     *(f"{role}_tokens" for role in _PLACEHOLDER_ROLES),
     "thought_output",  # output tokens of the answers that the thoughts came in
@@ -59,9 +60,13 @@ def segment_terms(one: Interned, born: Born | None) -> Terms:
     return (first, tokens), (first + 1, float(one.text_bytes)), (first + 2, 1.0)
 
 
-def prompt_terms(*, has_tools: bool) -> Terms:
-    """Features of the hidden prompt."""
-    return (INDEX["hidden_prompt"], 1.0), (INDEX["hidden_tools"], float(has_tools))
+HiddenPrompt = Literal["plain", "tools", "forced"]  # what a provider puts in front of a prompt depends on this much
+
+
+def prompt_terms(hidden: HiddenPrompt) -> Terms:
+    """Features of the hidden prompt; a forced call comes on top of the tools."""
+    numbers = {"hidden_prompt": True, "hidden_tools": hidden != "plain", "hidden_forced": hidden == "forced"}
+    return tuple((INDEX[name], float(number)) for name, number in numbers.items())
 
 
 def weigh(terms: Iterable[tuple[int, float]], coefficients: Vector) -> float:

@@ -13,10 +13,10 @@ from typing import Final
 import numpy as np
 
 from anonymize.calibration import Provider, provider_of
-from anonymize.features import Terms, Vector, as_vector, prompt_terms, segment_terms
+from anonymize.features import HiddenPrompt, Terms, Vector, as_vector, prompt_terms, segment_terms
 from anonymize.hearing import Heard, Hearing
 from anonymize.segments import placed_parts
-from anonymize.sizing import has_tools
+from anonymize.sizing import hidden_prompt
 from anonymize.thoughts import Thoughts
 from anonymize.tokens import SegmentTokens
 from anonymize.words import public_model
@@ -45,6 +45,8 @@ class Counted:
     tokens: int  # the provider's count
     local_tokens: int
     features: Vector
+    repeated_tokens: int = 0  # of the local ones: those that an earlier request of the session began with
+    read_tokens: int | None = None  # from the provider's cache, as it says
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,15 +73,17 @@ class _Tree:
         self.uncounted = 0
         self._segments = SegmentTokens(tokenizer)
         self._thoughts = Thoughts(self._segments)
-        self._roots: dict[tuple[str, bool], int] = {}
+        self._roots: dict[tuple[str, HiddenPrompt], int] = {}
         self._children: dict[tuple[int, int], int] = {}  # (node, segment number) -> node
         self._sums: list[tuple[int, Vector]] = []  # local tokens and features up to each node
 
     def take(self, heard: Heard) -> None:
-        leaf = self._root(heard)
+        leaf = repeated = self._root(heard)
         for segment, _ in placed_parts(heard.prompt):
             handle = self._segments.handle(segment)
-            if (leaf, handle) not in self._children:
+            if (leaf, handle) in self._children:
+                repeated = self._children[leaf, handle]
+            else:
                 self._children[leaf, handle] = self._grow(leaf, handle)
             leaf = self._children[leaf, handle]
         self._thoughts.hear(heard.answer, heard.usage)
@@ -87,12 +91,14 @@ class _Tree:
         if tokens is None:
             self.uncounted += 1
         else:
-            self.requests.append(Counted(public_model(heard.model), provider, leaf, tokens, *self._sums[leaf]))
+            read = heard.usage.cache_read_tokens if heard.usage else None
+            known, sums = self._sums[repeated][0], self._sums[leaf]
+            self.requests.append(Counted(public_model(heard.model), provider, leaf, tokens, *sums, known, read))
 
     def _root(self, heard: Heard) -> int:
-        key = heard.model, has_tools(heard)
+        key = heard.model, hidden_prompt(heard)
         if key not in self._roots:
-            self._roots[key] = self._add(Node(-1, "system", 0, prompt_terms(has_tools=key[1])))
+            self._roots[key] = self._add(Node(-1, "system", 0, prompt_terms(key[1])))
         return self._roots[key]
 
     def _grow(self, before: int, handle: int) -> int:

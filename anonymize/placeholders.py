@@ -1,19 +1,22 @@
 """How many tokens something without text takes: one dated table of formulas for images, documents and ciphertext.
 
-Written 2026-11, from public documentation and published measurements:
-
-| what | rule | known how |
+| what | rule | source, as of 2026-11 |
 |---|---|---|
-| Claude image | ceil(w/28) * ceil(h/28) after fitting long edge and cap | exact on a public table of unresized images |
-| its caps | long edge 1568 and 1,600 tokens; from Claude 5 on 2576 and 4,784 | documentation; resizing approximate |
-| GPT-4o class image | 85 + 170 per tile of 512 after fitting 2048 and then 768 on the short side | documentation |
-| newer GPT image | ceil(w/32) * ceil(h/32) * 1.2, at most 10,000 patches | exact on the same public table |
+| Claude image | ceil(w/28) * ceil(h/28) after fitting edge and cap | dataset JOHNISKING/image-token-cost: exact (1) |
+| its caps | edge 1568, 1,600 tokens; from Claude 5 on 2576 and 4,784 | Anthropic's vision page |
+| GPT-4o class image | 85 + 170 per tile of 512, fitted to 2048, then 768 | OpenAI's vision guide |
+| newer GPT image | ceil(w/32) * ceil(h/32) * 1.2 | dataset JOHNISKING/image-token-cost: exact (1) |
+| its cap | 10,000 patches | Codex's source |
 | image of unknown size | by bytes, in four classes | a guess for screenshots |
-| PDF | 2,330 a page (its text and its picture) | published 2,324..2,347; Claude Haiku 4.5 about 2,100 |
+| PDF | 2,330 a page (its text and its picture) | dataset JOHNISKING/pdf-token-cost: 2,324..2,347 (2) |
 | PDF of unknown pages | 50,000 bytes a page | a guess |
-| ciphertext | what Codex assumes: (0.75 * length - 650) bytes of text, four a token | Codex's source |
+| ciphertext | (0.75 * length - 650) bytes, four a token | what Codex's source assumes |
 
-Calibration corrects each of these per model by a factor.
+(1) where nothing is resized; how providers resize is approximate here. (2) Claude Haiku 4.5: about 2,100.
+
+Sizes come from the files themselves (`wire.pictures`): headers of PNG, JPEG, GIF and WebP, page counts of PDFs, packed
+or not. By bytes go only references by URL or file id, other formats, broken and encrypted files. Calibration corrects
+each of these per model by a factor.
 """
 
 from __future__ import annotations

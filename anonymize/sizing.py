@@ -7,18 +7,20 @@ the place (`anonymize.digests`): a later turn or a fork that begins alike finds 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Final
+from typing import Final, get_args
 
 from anonymize.calibration import Calibration, Fit, pinned_lengths, provider_of
-from anonymize.features import prompt_terms, segment_terms
+from anonymize.features import HiddenPrompt, prompt_terms, segment_terms
 from anonymize.hearing import Heard
 from anonymize.segments import Segment
 from anonymize.thoughts import Thoughts
 from anonymize.tokens import SegmentTokens, Tokens, resized
 from anonymize.words import public_model
 
-# Stand for the provider's own prompt, without and with tools.
-_HIDDEN: Final = tuple(Segment("system", "", f"{number:032x}") for number in (1, 2))
+# Stand for the provider's own prompt.
+_HIDDEN: Final = {
+    hidden: Segment("system", "", f"{number:032x}") for number, hidden in enumerate(get_args(HiddenPrompt), 1)
+}
 
 
 class Sizing:
@@ -33,7 +35,7 @@ class Sizing:
         """Numbers of the segments that stand before the prompt's own: the hidden prompt, if the fit knows one."""
         if self._calibration is None or not _hidden_tokens(heard, _fit(heard, self._calibration)):
             return ()
-        return (self._segments.handle(_HIDDEN[has_tools(heard)]),)
+        return (self._segments.handle(_HIDDEN[hidden_prompt(heard)]),)
 
     def tokens(self, heard: Heard, handles: Sequence[int], assigned: int) -> list[Tokens]:
         """Of the new segments `handles`; `assigned`: tokens of the known ones before them."""
@@ -64,9 +66,11 @@ def _fit(heard: Heard, calibration: Calibration) -> Fit:
 
 
 def _hidden_tokens(heard: Heard, fit: Fit) -> int:
-    return fit.hidden_tokens(prompt_terms(has_tools=has_tools(heard)))
+    return fit.hidden_tokens(prompt_terms(hidden_prompt(heard)))
 
 
-def has_tools(heard: Heard) -> bool:
-    """Whether the prompt holds tools that are in the context from the start."""
-    return any(part.kind == "tools" and not part.deferred for part in heard.prompt.parts)
+def hidden_prompt(heard: Heard) -> HiddenPrompt:
+    """By the tools that are in the context from the start, and whether one of them has to be called."""
+    if not any(part.kind == "tools" and not part.deferred for part in heard.prompt.parts):
+        return "plain"
+    return "forced" if heard.prompt.forces_tool else "tools"

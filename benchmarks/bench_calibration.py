@@ -25,8 +25,10 @@ import tokenizers
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 from anonymize.assessment import assess
+from anonymize.calibration_file import report_json
 from anonymize.fitting import fit_calibration
 from anonymize.observing import Observed, observe
+from anonymize.reuse import assess_reuse
 from anonymize.session import anonymize_session
 from benchmarks.conversations import Conversation, Texts, Turn, converse, exchange_of
 from corpus.blocks import expand_blocks
@@ -109,9 +111,13 @@ def conversations() -> list[Conversation]:
 
 def exchanges_of(made: Conversation, counts: list[tuple[int, int]]) -> list[Exchange]:
     identity = Identity(session_id="s", purpose="turn", harness="claude-code", harness_version="2.1.328")
+    usages = [
+        {"input_tokens": given - read, "cache_read_input_tokens": read, "output_tokens": out}
+        for (given, out), (read, _) in zip(counts, [(0, 0), *counts], strict=False)  # all of the prompt before
+    ]
     return [
-        exchange_of(number, body, turn.answer, {"input_tokens": given, "output_tokens": out}, identity)
-        for number, (body, turn, (given, out)) in enumerate(zip(made.bodies(MODEL), made.turns, counts, strict=True))
+        exchange_of(number, body, turn.answer, usage, identity)
+        for number, (body, turn, usage) in enumerate(zip(made.bodies(MODEL), made.turns, usages, strict=True))
     ]
 
 
@@ -146,6 +152,9 @@ def measure(truth: str, count: Count, made: list[Conversation]) -> None:
         if goal:
             line |= {"target": f"within_{goal[0]} >= {goal[1]}", "ok": ratios.within[goal[0]] >= goal[1]}
         print(json.dumps(line), flush=True)
+    reuse = report_json({MODEL: report}, assess_reuse(observed))[MODEL]
+    assert isinstance(reuse, dict)
+    print(json.dumps({"bench": "calibration_reuse", "truth": truth} | reuse["reuse"]), flush=True)
     calibration = fit_calibration(observed[HELD_OUT_SESSIONS:], tokenizer.name, tokenizer.sha256)
     measure_corpus(truth, sessions[:HELD_OUT_SESSIONS], calibration)
 

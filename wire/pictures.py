@@ -10,12 +10,17 @@ import base64
 import binascii
 import re
 import struct
+import zlib
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from typing import Final
 
 _HEAD_CHARACTERS: Final = 512 << 10  # of base64; cameras put previews before the size of a JPEG
 _PAGE: Final = re.compile(rb"/Type\s*/Page(?![A-Za-z])")
 _PAGE_COUNT: Final = re.compile(rb"/Type\s*/Pages\b[^>]*?/Count\s+(\d{1,6})|/Count\s+(\d{1,6})[^>]*?/Type\s*/Pages\b")
+_STREAM: Final = re.compile(rb"(?<!end)stream\r?\n")
+_DICTIONARY_BYTES: Final = 400  # in front of a stream; those of packed objects are short
+_UNPACKED_BYTES: Final = 16 << 20  # of packed objects in one file
 _FRAME_MARKERS: Final = frozenset(range(0xC0, 0xD0)) - {0xC4, 0xC8, 0xCC}  # start of frame, of whatever coding
 
 type Pixels = tuple[int, int]  # width, height
@@ -33,12 +38,26 @@ def image_pixels(payload: str) -> Pixels | None:
 
 
 def pdf_pages(payload: str) -> int | None:
-    """Pages of a base64 PDF: page objects in the open, else the largest page count; None when both are compressed."""
+    """Pages of a base64 PDF: the largest count of a page tree, else the page objects, both also where objects are
+    packed (ISO 32000-1, 7.5.7); None when neither can be found, as in an encrypted file."""
     data = _decoded(payload)
     if b"%PDF-" not in data[:1024]:
         return None
-    counts = [int(one or other) for one, other in _PAGE_COUNT.findall(data)]
-    return max(counts, default=0) or len(_PAGE.findall(data)) or None
+    places = [data, *_unpacked_objects(data)]
+    counts = [int(one or other) for place in places for one, other in _PAGE_COUNT.findall(place)]
+    return max(counts, default=0) or sum(len(_PAGE.findall(place)) for place in places) or None
+
+
+def _unpacked_objects(data: bytes) -> Iterator[bytes]:
+    left = _UNPACKED_BYTES
+    for stream in _STREAM.finditer(data):
+        head = data[max(stream.start() - _DICTIONARY_BYTES, 0) : stream.start()]
+        if b"/ObjStm" not in head[head.rfind(b"obj") :] or left <= 0:
+            continue
+        with suppress(zlib.error):  # another filter, or a damaged file
+            found = zlib.decompressobj().decompress(data[stream.end() :], left)
+            left -= len(found)
+            yield found
 
 
 def _decoded(payload: str) -> bytes:

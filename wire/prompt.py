@@ -25,6 +25,7 @@ _READERS: Final[dict[Api, Callable[[dict[str, Any]], list[Part]]]] = {
     "openai-responses-ws": prompt_openai.read_parts,
     "openai-chat": prompt_chat.read_parts,
 }
+_FREE_CHOICE: Final = frozenset({"auto", "none"})  # any other tool choice names a tool, or wants any
 _MAX_TOKENS_KEYS: Final = ("max_tokens", "max_output_tokens", "max_completion_tokens")  # no API has two of them
 
 
@@ -41,7 +42,15 @@ def read_prompt(api: Api, body: bytes) -> Prompt:
         stream=boolean(request.get("stream")),
         max_tokens=max_tokens(request),
         parts=tuple(_READERS[api](request)),
+        forces_tool=_forces_tool(request.get("tool_choice")),
     )
+
+
+def _forces_tool(choice: object) -> bool:
+    kind = choice.get("type") if isinstance(choice, dict) else choice
+    if isinstance(choice, dict) and kind == "allowed_tools":  # of OpenAI: its mode says
+        kind = choice.get("mode")
+    return isinstance(kind, str) and kind not in _FREE_CHOICE
 
 
 def max_tokens(request: dict[str, Any]) -> int | None:

@@ -55,6 +55,7 @@ class Prompt:
     stream: bool | None
     max_tokens: int | None
     parts: tuple[Part, ...]
+    forces_tool: bool = False  # the answer has to be a tool call
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -13,6 +13,7 @@ from agentreel.places import InputPlace
 if TYPE_CHECKING:
     from anonymize.assessment import Assessment
     from anonymize.observing import Observed
+    from anonymize.reuse import Reuse
     from corpus.capture.reader import Captures
     from corpus.tokenizer import Tokenizer
 
@@ -30,7 +31,8 @@ def calibrate(captures: Path, output: Path | None, tokenizer: str | None, force:
     """Compare local token counts with the provider's in CAPTURES, and fit the one to the other.
 
     Prints per model how far off prompts are: raw, scaled by one factor, fitted (these on sessions held out), and pinned
-    (which has seen the counts). `agentreel build --calibration FILE` builds with lengths as the provider counts.
+    (which has seen the counts); and what prompts repeat, against what the provider read from its cache. `agentreel
+    build --calibration FILE` builds with lengths as the provider counts.
     """
     import orjson
 
@@ -38,6 +40,7 @@ def calibrate(captures: Path, output: Path | None, tokenizer: str | None, force:
     from anonymize.assessment import assess
     from anonymize.calibration_file import calibration_json, report_json
     from anonymize.fitting import fit_calibration, usable
+    from anonymize.reuse import assess_reuse
     from corpus.capture.reader import open_captures
     from corpus.errors import InputError
     from corpus.output import refuse_existing, written_aside
@@ -52,7 +55,8 @@ def calibrate(captures: Path, output: Path | None, tokenizer: str | None, force:
         raise InputError(captures, "holds no prompt of 1,000 tokens or more that the provider counted")
     calibration = fit_calibration(sessions, loaded.name, loaded.sha256)
     assessments = assess(sessions)
-    report = report_json(assessments)
+    reuse = assess_reuse(sessions)
+    report = report_json(assessments, reuse)
     uncounted = sum(session.uncounted for session in sessions)
     if output is not None:
         with written_aside(output, force=force, replaceable=lambda _: False) as aside:
@@ -62,6 +66,7 @@ def calibrate(captures: Path, output: Path | None, tokenizer: str | None, force:
         print_json({"tokenizer": loaded.name, "sessions": len(sessions), "uncounted": uncounted, "models": report})
     else:
         _print(assessments)
+        _print_reuse(reuse)
         note(f"{uncounted} requests without a usable count")
     return 3 if note_damage(store) else 0
 
@@ -106,3 +111,20 @@ def _print(assessments: dict[str, Assessment]) -> None:
             head = ("", "", "")
     table_console().print(table)
     note("ratios of reconstructed to counted tokens, and the share of requests (%) within 1, 2, 5, 10 % of the count")
+
+
+def _print_reuse(reuse: Mapping[str, Reuse]) -> None:
+    from rich.table import Table
+
+    if not reuse:
+        note("no request says what the provider read from its cache")
+        return
+    table = Table(box=None, header_style="bold", pad_edge=False, title="prefix reuse", title_justify="left")
+    for column in ("model", "requests", "read none", "repeated", "read", "p1", "p5", "p50", "p95", "p99"):
+        table.add_column(column, justify="left" if column == "model" else "right", no_wrap=True)
+    for model, one in reuse.items():
+        ratios = one.ratios.percentiles.values() if one.ratios else ()
+        row = (one.requests, one.unread, one.predicted_tokens, one.read_tokens, *(f"{ratio:.3f}" for ratio in ratios))
+        table.add_row(model, *map(str, row))
+    table_console().print(table)
+    note("tokens that prompts repeat of earlier ones, and the ratio to what was read from the cache where anything was")

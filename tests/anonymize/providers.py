@@ -32,7 +32,7 @@ def sessions(
 
 
 def _session(random: np.random.Generator, rule: Rule, model: str, provider: Provider) -> Observed:
-    nodes = [Node(-1, "system", 0, prompt_terms(has_tools=True)), _node(random, 0, "tools"), _node(random, 1, "system")]
+    nodes = [Node(-1, "system", 0, prompt_terms("tools")), _node(random, 0, "tools"), _node(random, 1, "system")]
     requests = []
     for _ in range(int(random.integers(8, 16))):
         for role in random.choice(np.array(TEXT_ROLES[2:]), size=3):

@@ -52,9 +52,9 @@ def test_the_local_fit_is_the_local_count(segment: Segment) -> None:
     assert local_fit().tokens(segment_terms(one, None)) == len(one.tokens) - one.is_placeholder
 
 
-def test_the_hidden_prompt_depends_on_tools_alone() -> None:
+def test_the_hidden_prompt_depends_on_tools_and_on_having_to_call_one() -> None:
     fit = local_fit()
     coefficients = np.zeros_like(fit.coefficients)
-    coefficients[INDEX["hidden_prompt"]], coefficients[INDEX["hidden_tools"]] = 30.4, 300.4
+    coefficients[[INDEX[f"hidden_{name}"] for name in ("prompt", "tools", "forced")]] = 30.4, 300.4, 120.0
     fit = replace(fit, coefficients=coefficients)
-    assert [fit.hidden_tokens(prompt_terms(has_tools=tools)) for tools in (False, True)] == [30, 331]
+    assert [fit.hidden_tokens(prompt_terms(hidden)) for hidden in ("plain", "tools", "forced")] == [30, 331, 451]

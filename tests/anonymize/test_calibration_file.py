@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -10,6 +11,7 @@ import pytest
 from anonymize.assessment import assess
 from anonymize.calibration_file import calibration_json, read_calibration, report_json
 from anonymize.fitting import fit_calibration
+from anonymize.reuse import assess_reuse
 from corpus.errors import InputError
 from tests.anonymize.exchanges import WordTokenizer
 from tests.anonymize.providers import sessions
@@ -20,7 +22,7 @@ TOKENIZER = WordTokenizer()
 def written(path: Path, change: Any = None) -> Path:
     made = sessions(1, 6)
     calibration = fit_calibration(made, TOKENIZER.name, TOKENIZER.sha256)
-    value: Any = calibration_json(calibration, report_json(assess(made)), "test")
+    value: Any = calibration_json(calibration, report_json(assess(made), {}), "test")
     if change is not None:
         change(value)
     path.write_bytes(orjson.dumps(value))
@@ -38,10 +40,15 @@ def test_what_was_written_is_read_again(tmp_path: Path) -> None:
 
 
 def test_the_report_keeps_held_out_and_pinned_figures_apart() -> None:
-    (report,) = report_json(assess(sessions(1, 6))).values()
+    made = sessions(1, 6)
+    (report,) = report_json(assess(made), assess_reuse(made)).values()
     assert isinstance(report, dict)
     assert set(report) == {"requests", "sessions", "small_requests_left_out", "raw", "scaled", "fitted", "pinned"}
     ratios = ["p1", "p5", "p50", "p95", "p99"]
+    told = replace(made[0].requests[0], read_tokens=1_500, repeated_tokens=10**6)
+    (report,) = report_json(assess(made), assess_reuse([replace(made[0], requests=(told,))])).values()
+    assert isinstance(report, dict)
+    assert list(report["reuse"]) == ["requests", "unread", "predicted_tokens", "read_tokens", "predicted_to_read"]
     assert list(report["fitted"]) == [*ratios, "within_1", "within_2", "within_5", "within_10", "token_weighted"]
 
 

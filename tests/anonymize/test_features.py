@@ -37,5 +37,5 @@ def test_a_thought_counts_by_the_answer_that_it_came_in() -> None:
 
 def test_weighing_terms_is_the_product_with_their_vector() -> None:
     coefficients = np.arange(len(FEATURES), dtype=float)
-    terms = (*prompt_terms(has_tools=True), (INDEX["user_bytes"], 2.5))
+    terms = (*prompt_terms("tools"), (INDEX["user_bytes"], 2.5))
     assert weigh(terms, coefficients) == as_vector(terms) @ coefficients == 1 + 2.5 * INDEX["user_bytes"]

@@ -1,12 +1,14 @@
 from __future__ import annotations
 
 import struct
+import zlib
 from base64 import b64encode
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+import wire.pictures
 from wire.pictures import image_pixels, pdf_pages
 
 PNG = b"\x89PNG\r\n\x1a\n" + struct.pack(">I4sII", 13, b"IHDR", 640, 480)
@@ -46,3 +48,26 @@ def test_pages_of_a_pdf_are_counted_by_its_tree_or_one_by_one() -> None:
     assert pdf_pages(pdf(b"<</Count 7/Kids[2 0 R]/Type/Pages>>")) == 7
     assert pdf_pages(pdf(page, page, b"<< /Type /PageLabel >>")) == 2
     assert pdf_pages(pdf(b"nothing in the open")) is None
+
+
+def packed_pdf(*objects: bytes, content: bytes | None = None) -> str:
+    stream = zlib.compress(b" ".join(objects)) if content is None else content
+    head = b"<< /Type /ObjStm /N %d /First 12 /Filter /FlateDecode /Length %d >>" % (len(objects), len(stream))
+    other = b"9 0 obj << /Length 4 >> stream\nabcd\nendstream endobj\n"
+    data = b"%PDF-1.7\n" + other + b"4 0 obj\n" + head + b"\nstream\r\n" + stream + b"\nendstream endobj\n"
+    return b64encode(data).decode()
+
+
+def test_pages_of_packed_objects_are_counted() -> None:
+    tree = b"<< /Type /Pages /Count 7 /Kids [5 0 R] >>"
+    assert pdf_pages(packed_pdf(tree, b"<< /Type /Page /Parent 1 0 R >>")) == 7
+    assert pdf_pages(packed_pdf(b"<< /Type /Page >>", b"<</Type/Page>>")) == 2
+    assert pdf_pages(packed_pdf(b"<< /Type /Font >>")) is None
+    assert pdf_pages(packed_pdf(tree, content=b"no zlib at all")) is None
+
+
+def test_a_bomb_of_packed_objects_is_not_unpacked_whole(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(wire.pictures, "_UNPACKED_BYTES", 1_000)
+    tree = b"<< /Type /Pages /Count 7 >>"
+    assert pdf_pages(packed_pdf(tree, b" " * 10**6)) == 7
+    assert pdf_pages(packed_pdf(b" " * 10**6, tree)) is None

@@ -67,3 +67,25 @@ def test_head_of_a_request_is_read_under_each_api_s_names(api: Api, body: dict[s
 def test_lone_surrogate_in_history_keeps_its_place_in_the_text() -> None:
     prompt = read_prompt("anthropic-messages", b'{"messages":[{"role":"user","content":"cut \\ud83d"}]}')
     assert prompt.parts[0].text == "cut \ud83d"
+
+
+@pytest.mark.parametrize(
+    ("choice", "forced"),
+    [
+        (None, False),
+        ("auto", False),
+        ("none", False),
+        ("required", True),
+        ({"type": "auto", "disable_parallel_tool_use": True}, False),
+        ({"type": "any"}, True),
+        ({"type": "tool", "name": "Bash"}, True),
+        ({"type": "function", "name": "shell"}, True),
+        ({"type": "allowed_tools", "mode": "auto", "tools": []}, False),
+        ({"type": "allowed_tools", "mode": "required", "tools": []}, True),
+        (5, False),
+        ({}, False),
+    ],
+)
+def test_a_tool_choice_that_leaves_no_choice_is_told(choice: Any, forced: bool) -> None:
+    body = orjson.dumps({"messages": [], "tool_choice": choice})
+    assert read_prompt("anthropic-messages", body).forces_tool is forced

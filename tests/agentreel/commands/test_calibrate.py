@@ -17,12 +17,14 @@ def test_the_report_says_per_model_how_far_off_each_stage_is(agentreel: Any, cha
         assert model["fitted"]["within_5"] >= 0.95
         assert model["pinned"]["within_1"] >= 0.95
         assert model["raw"]["within_1"] < 0.5
+        assert model["reuse"]["requests"] > 0
     assert json.loads((tmp_path / "c.json").read_text())["report"] == report["models"]
 
 
 def test_the_table_is_for_people(agentreel: Any, chain: Any) -> None:
     said = agentreel("calibrate", chain.captures)
     assert said.code == 0
+    assert "prefix reuse" in said.out
     assert [word for word in ("raw", "scaled", "fitted", "pinned") if word in said.out] == [
         "raw",
         "scaled",
