@@ -85,13 +85,13 @@ class Scribe:
     def _write(self, record: Record) -> None:
         if isinstance(record, RequestRecord):
             is_new = not self._annotator.is_open(record.exchange_id)  # else a handshake that is now a turn
-            request = self._annotator.annotate_request(record)
+            request = self._named_request(record)
             self._pen.write_request(request)
             if is_new:
                 self.tally.heard_request(request)
             self.counts.update(requests=is_new, request_bytes=len(request.body))
         else:
-            session_id, response = self._annotator.annotate_response(record)
+            session_id, response = self._named_response(record)
             self._pen.write_response(session_id, response)
             self.tally.heard_response(session_id, response)
             self.counts.update(responses=1, response_bytes=len(response.body))
@@ -99,6 +99,25 @@ class Scribe:
         self._unsynced = True
         if self._fsync == "always":
             self._sync()
+
+    def _named_request(self, record: RequestRecord) -> RequestRecord:
+        """What can't be told apart for a fault of ours is stored as it was heard."""
+        try:
+            return self._annotator.annotate_request(record)
+        except Exception as error:  # noqa: BLE001 - a fault in reading must not cost the record
+            self._note_unnamed(error)
+            return record
+
+    def _named_response(self, record: ResponseRecord) -> tuple[str | None, ResponseRecord]:
+        try:
+            return self._annotator.annotate_response(record)
+        except Exception as error:  # noqa: BLE001 - as above
+            self._note_unnamed(error)
+            return None, record
+
+    def _note_unnamed(self, error: Exception) -> None:
+        self.counts["unnamed"] += 1
+        _log.warning("a record could not be read and is stored as it was heard: %s", type(error).__name__)
 
     def _keep(self) -> None:
         """Once a second: make what was written durable and let idle sessions' compressors go."""

@@ -8,6 +8,7 @@ from dataclasses import replace
 import pytest
 
 from corpus.exchange import GapRecord, Identity, RequestRecord, ResponseRecord
+from proxy.annotator import Annotator
 from proxy.backlog import Backlog
 from proxy.scribe import REST_US, Fsync, Scribe
 
@@ -122,3 +123,15 @@ def test_a_record_rests_before_it_is_parsed_but_not_longer_than_it_has_to(monkey
     scribe.finish()
     assert waits[:2] == [REST_US / 1e6, REST_US / 2e6]
     assert waits[2] < 0
+
+
+def test_what_cannot_be_read_for_a_fault_of_ours_is_stored_as_it_was_heard(monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail(*_: object) -> None:
+        raise RuntimeError
+
+    monkeypatch.setattr(Annotator, "annotate_request", fail)
+    monkeypatch.setattr(Annotator, "annotate_response", fail)
+    pen = Notes()
+    scribe = write(pen, REQUEST, RESPONSE)
+    assert pen.calls == ["request e1", "response e1", "close"]
+    assert (scribe.counts["unnamed"], scribe.counts["write_errors"]) == (2, 0)
