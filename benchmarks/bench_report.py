@@ -83,13 +83,13 @@ def made_run(sessions: list[Session], random: np.random.Generator) -> Run:
 def _replay(
     rows: list[SentRequest], play: int, lane: int, zero: int, session: Session, random: np.random.Generator
 ) -> int:
-    end = zero
+    ends: dict[int, int] = {}
     into: dict[int, list[Edge]] = {}
     for edge in session.edges:
         into.setdefault(edge.dst, []).append(edge)
     for request in session.requests:
         edges = into.get(request.request, [])
-        due = zero + request.t_start_us
+        due = max([zero, *(ends[edge.src] + edge.delay_us for edge in edges)])
         sent = due + int(random.lognormal(6, 1))
         first = sent + int(random.lognormal(13, 0.8))
         last = first + int(random.lognormal(14.5, 1))
@@ -117,7 +117,7 @@ def _replay(
                 end_us=last + 300,
                 measured_input_tokens=request.input_tokens,
                 measured_output_tokens=request.output_tokens,
-                cached_tokens=int(cached * (random.random() < 0.8)),
+                cached_tokens=int(cached * min(1, 1.5 * random.random() ** 0.3)) // 64 * 64,
                 predicted_cached_tokens=cached,
                 status=200,
                 error=None,
@@ -125,8 +125,8 @@ def _replay(
                 recorded_end_us=request.t_end_us,
             )
         )
-        end = max(end, last)
-    return end
+        ends[request.request] = last + 300
+    return max(ends.values())
 
 
 def made_samples(run: Run, random: np.random.Generator) -> list[ServerSample]:
@@ -135,8 +135,11 @@ def made_samples(run: Run, random: np.random.Generator) -> list[ServerSample]:
     level = dict.fromkeys(METRICS, 0.0)
     for at in range(0, until, max(SAMPLE_EVERY_US, until // 3600)):
         for name, metric in METRICS.items():
-            step = float(random.lognormal(3, 1))
-            level[name] = level[name] + step if metric.kind == "counter" else min(step / 100, 1)
+            grown = float(random.lognormal(9 if name.endswith("query_tokens") else 8, 0.3))
+            wave = float(np.sin(at / 3e8) + 1.2 + random.normal(0, 0.1))
+            level[name] = (
+                level[name] + grown if metric.kind == "counter" else wave / (2.5 if metric.unit == "share" else 0.05)
+            )
             samples.append(ServerSample(at, "server", name, level[name]))
     return samples
 

@@ -16,7 +16,7 @@ Unit = Literal["number", "tokens", "us", "share", "tps", "ratio"]
 # bars: x has one edge more than y has heights; steps: y holds until the next x; bands: from `base` up to y;
 # marks and rings: things to be told apart by name
 Shape = Literal["bars", "outline", "dots", "line", "steps", "bands", "marks", "rings"]
-Paint = Literal["first", "second", "warmup", "cached", "fresh", "output", "dram", "quiet", "failed"]
+Paint = Literal["first", "second", "warmup", "cached", "fresh", "output", "dram", "recorded", "quiet", "failed"]
 
 _MANY: Final = 20_000  # points
 _PLACES: Final = 100_000  # that are told apart on an axis of time with so many

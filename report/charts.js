@@ -44,7 +44,7 @@ function chart(spec, parent, key, common) {
 function fillChartLegend(legend, spec, hidden, build) {
   const guided = new Map(spec.guides.filter(([, , of]) => of).map(([, , of]) => [of, "second"]));
   const entries = [...spec.series.filter((s) => s.name && s.x.length).map((s) => [s.name, s.paint]), ...guided];
-  legend.hidden = entries.length < 2;
+  legend.hidden = entries.length < 2 && !guided.size;
   if (legend.hidden) return;
   for (const [name, paint] of entries) {
     const entry = check(legend, "", true, (on) => { hidden[on ? "delete" : "add"](name); build(); });
@@ -59,8 +59,8 @@ function plotOf(spec, place, hidden, key, common, say) {
   const guides = spec.guides.filter(([, , of]) => !hidden.has(of));
   const zero = shown.some((s) => MARKS.has(s.shape)) ? [0] : []; // things compared are seen in proportion
   const x = rangeOf([...zero, ...common, ...shown.flatMap((s) => extent(s.x)), ...guides.flatMap(([at, , of]) => of ? [at] : [])], spec.x);
-  const low = spec.y[2] || shown.some((s) => s.y.some((v) => v < 0)) ? [] : [0];
-  const y = rangeOf([...low, ...shown.flatMap((s) => extent(s.y))], spec.y);
+  if (zero.length) x[1] *= 1.04;
+  const y = heightsOf(spec, shown);
   const rows = guides.length ? placeGuides(guides, (v) => shareOf(v, x, spec.x[2]) * (width - 70), width - 60).count : 0;
   const axis = (range, given, length, apart) => ({
     stroke: () => ink("quiet"), font: "12px system-ui, sans-serif", ticks: { stroke: () => ink("line"), size: 5, width: 1 }, gap: 3,
@@ -83,6 +83,16 @@ function plotOf(spec, place, hidden, key, common, say) {
       setScale: [(u, name) => { if (name === "x" && u.status === 1) placeMarks(u, spec, shown); }],
     },
   }, [x, y], place);
+}
+
+// From zero, unless that says nothing: ratios have 1 in the middle. What is highest does not touch the edge.
+function heightsOf(spec, shown) {
+  const values = shown.flatMap((s) => extent(s.y)), [low, high] = rangeOf(values, spec.y);
+  if (spec.y[1] === "ratio") {
+    const far = 1.1 * Math.max(0.02, ...values.map((v) => Math.abs(v - 1)));
+    return [1 - far, 1 + far];
+  }
+  return spec.y[2] ? [low, high] : [low < 0 ? low - 0.03 * (high - low) : 0, high + 0.04 * (high - Math.min(low, 0))];
 }
 
 function shareOf(value, [low, high], log) {

@@ -15,6 +15,7 @@ from corpus.session import Session
 from report.chart import Unit, draw_chart
 from report.histogram import histogram
 from report.lineage import cached_tokens, steps
+from report.published import PUBLISHED, PUBLISHED_NAME
 
 _CHILDREN: Final = ("subagent", "workflow", "fork")
 
@@ -50,7 +51,7 @@ def collect_samples(sessions: Iterable[Session]) -> Samples:
 
 
 def draw_distributions(samples: Samples, other: Samples | None = None, names: tuple[str, str] = ("", "")) -> list[Any]:
-    """One chart a distribution; `other` is laid over it, both as shares."""
+    """One chart a distribution; `other` is laid over it, both as shares, or what is known of the published sessions."""
     notes = _notes(samples)
     return [
         draw_chart(
@@ -63,6 +64,7 @@ def draw_distributions(samples: Samples, other: Samples | None = None, names: tu
                 other=None if other is None else other.values[name],
                 better=_BETTER.get(name, ""),
                 notes=notes.get(name, ()),
+                known=(PUBLISHED_NAME, PUBLISHED.get(name, ()) if other is None else ()),
             )
         )
         for name, question, axis, unit in _CHARTS

@@ -31,8 +31,12 @@ def histogram(
     other: Sequence[float] | None = None,
     better: str = "",
     notes: Sequence[str] = (),
+    known: tuple[str, Sequence[tuple[int, float]]] = ("", ()),
 ) -> Chart:
-    """`values` and `other` (the second sample, in outline) are whole numbers unless `unit` is "share"."""
+    """`values` and `other` (the second sample, in outline) are whole numbers unless `unit` is "share".
+
+    `known` are the name and percentiles of a third one, of which no more is known.
+    """
     samples = [np.asarray(sample, dtype=np.float64) for sample in (values, other) if sample is not None]
     log = unit != "share"
     drawn = [sample[sample > 0] if log else sample for sample in samples]
@@ -51,7 +55,7 @@ def histogram(
                 for c in rest
             ),
         ],
-        guides_of(samples[0], unit, positive=log),
+        [*guides_of(samples[0], unit, positive=log), *_known_guides(*known, unit)],
         [note for note in (*_size_notes(names, samples, log=log), *notes) if note],
     )
 
@@ -68,6 +72,10 @@ def guides_of(sample: Numbers, unit: Unit, *, positive: bool) -> list[Guide]:
         Guide(_short(value), f"p{names[0]}{f'-p{names[-1]}' if names[1:] else ''} {words}")
         for words, (names, value) in at.items()
     ]
+
+
+def _known_guides(name: str, percentiles: Sequence[tuple[int, float]], unit: Unit) -> list[Guide]:
+    return [Guide(value, f"p{p} {in_words(value, unit)}", name) for p, value in percentiles]
 
 
 def in_words(value: float, unit: Unit) -> str:

@@ -1,5 +1,6 @@
 // Builds the page from its data: a section for each input, with numbers, charts, a table, and drawings of the chosen row.
 const KINDS = { comparison: "All runs of this page.", sessions: "Sessions: sizes, shapes and times, no text.", run: "A replay against an inference server.",
+  calibration: "A calibration: how near local token counts come to the provider's.",
   captures: "Captures: what the recorder heard. Ids stand as the client sent them: do not publish." };
 
 function section(input, index) {

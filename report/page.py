@@ -23,8 +23,9 @@ from corpus.exchange import Exchange
 from corpus.run import Run
 from corpus.server_metrics import ServerSample
 from corpus.session import Session
+from report.calibration_view import view_calibration
 from report.capture_view import view_captures
-from report.comparison_view import view_comparison
+from report.comparison_view import ComparedRun, has_offload, view_comparison
 from report.packing import Packer
 from report.run_view import view_run
 from report.session_view import view_sessions
@@ -52,6 +53,13 @@ class RunInput:
     samples: Sequence[ServerSample] = ()  # what the server told meanwhile
 
 
+@dataclass(frozen=True, slots=True)
+class CalibrationInput:
+    title: str
+    report: Mapping[str, Mapping[str, Any]]  # model -> stage -> percentiles and shares
+    facts: Mapping[str, str] = field(default_factory=dict)
+
+
 # In the order in which they build on each other.
 _SCRIPTS: Final = (
     "vendor/uPlot.iife.min.js",
@@ -72,7 +80,7 @@ _SCRIPTS: Final = (
 _STYLES: Final = ("vendor/uPlot.min.css", "page.css")
 _PLAIN_UP_TO: Final = 300_000  # characters; below it, packing gains nothing that anyone would notice
 
-PageInput = SessionsInput | CapturesInput | RunInput
+PageInput = SessionsInput | CapturesInput | RunInput | CalibrationInput
 
 
 def render_page(inputs: Sequence[PageInput]) -> str:
@@ -113,14 +121,17 @@ def _view(given: PageInput, overlay: SessionsInput | None) -> dict[str, Any]:
             return view_captures(title, facts, exchanges)
         case RunInput(title, run, facts, samples):
             return view_run(title, facts, run, samples)
+        case CalibrationInput(title, found, facts):
+            return view_calibration(title, facts, found)
 
 
 def _comparison(inputs: Sequence[PageInput]) -> list[dict[str, Any]]:
     runs = [
-        (
+        ComparedRun(
             f"{given.title}, concurrency {given.run.config.get('concurrency', '?')}",
             f"#input-{number}",
             given.run.summary,
+            has_offload(given.run.config, given.samples),
         )
         for number, given in enumerate(inputs, 1)
         if isinstance(given, RunInput)

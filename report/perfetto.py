@@ -19,6 +19,7 @@ from itertools import count, groupby
 from typing import Final
 
 from corpus.run import Run, SentRequest
+from corpus.server_metrics import METRICS, ServerSample, rates
 from report import perfetto_wire
 from report.perfetto_wire import Note
 
@@ -63,14 +64,16 @@ class _Flows:
     into: dict[int, list[int]]
 
 
-def perfetto_trace(run: Run) -> bytes:
-    """The same run gives the same bytes."""
+def perfetto_trace(run: Run, samples: Sequence[ServerSample] = ()) -> bytes:
+    """The same run gives the same bytes; `samples` are what the server told meanwhile."""
     plays = _by_play(run.requests)
     slices = {play: (_recorded(rows), [_replayed(row) for row in rows]) for play, rows in plays.items()}
     zero = min((s.start_us for sides in slices.values() for side in sides for s in side), default=0)
+    zero = min((zero, *(sample.at_us for sample in samples)))
     writer = _Writer(min(zero, 0))
     lanes = sorted({rows[0].lane for rows in plays.values()})
     writer.counters(run.requests)
+    writer.server(samples)
     for lane in lanes:
         group = writer.track(f"lane {lane}", None, 1 + lane)
         for play, rows in plays.items():
@@ -132,6 +135,22 @@ class _Writer:
             uuid = self.track(name, group, rank, unit)
             for at_us, value in _levels(rows, weight, since, until):
                 self.packets.append(perfetto_wire.count(uuid, self._ns(at_us), value))
+
+    def server(self, samples: Sequence[ServerSample]) -> None:
+        """A counter for each metric of each source; of what only grows, the growth a second since the last sample."""
+        told: dict[tuple[str, str], list[ServerSample]] = {}
+        for sample in samples:
+            told.setdefault((sample.source, sample.name), []).append(sample)
+        groups: dict[str, int] = {}
+        for rank, ((source, name), found) in enumerate(sorted(told.items())):
+            if source not in groups:
+                groups[source] = self.track(f"server {source}", None, 0)
+            metric = METRICS[name]
+            counted = metric.kind == "counter"
+            words, unit = name.replace("_", " "), f"{metric.unit}/s" if counted else metric.unit
+            uuid = self.track(words, groups[source], rank, unit)
+            for at_us, value in rates(found) if counted else ((sample.at_us, sample.value) for sample in found):
+                self.packets.append(perfetto_wire.level(uuid, self._ns(at_us), value))
 
     def play(self, group: int, recorded: Sequence[_Slice], replayed: Sequence[_Slice]) -> None:
         ranks = count()

@@ -55,6 +55,10 @@ def count(uuid: int, at_ns: int, value: int) -> bytes:
     return _event(at_ns, _int(9, _COUNTER) + _int(11, uuid) + _int(30, value))
 
 
+def level(uuid: int, at_ns: int, value: float) -> bytes:
+    return _event(at_ns, _int(9, _COUNTER) + _int(11, uuid) + _tag(44, 1) + struct.pack("<d", value))
+
+
 def _event(at_ns: int, event: bytes) -> bytes:
     return _packet(_int(8, at_ns) + _bytes(11, event))
 

@@ -11,6 +11,7 @@ from corpus.session import Edge, Request, Session
 from report.agent_tree import agent_tree
 from report.anomalies import MEANINGS
 from report.cache_view import draw_caches
+from report.calibration_view import draw_calibration
 from report.distributions import collect_samples, draw_distributions
 from report.lineage import cached_tokens
 from report.packing import Column
@@ -52,6 +53,7 @@ def view_sessions(
         "charts": [
             ["What is it made of?", _distributions(title, sessions, overlay)],
             ["What would a cache serve?", draw_caches(sessions)],
+            ["Are prompts as long as they were billed?", draw_calibration(sessions)],
         ],
         "notes": [f"{MEANINGS[name].meaning}: {count(n)}" for name, n in stats["anomalies"].items() if n],
         "columns": _COLUMNS,

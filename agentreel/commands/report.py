@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import asdict
 from pathlib import Path
 
 import click
@@ -8,11 +9,14 @@ import click
 from agentreel.console import force_option, note, note_damage
 from agentreel.places import InputPlace
 from agentreel.source import read_source, source_card
+from anonymize.calibration_file import read_calibration_report
 from corpus.capture.reader import is_captures, open_captures
+from corpus.card import Card
 from corpus.output import refuse_existing, written_aside
-from corpus.run import is_run, read_run
+from corpus.run import Run, is_run, read_run
 from corpus.server_metrics import read_server_metrics
-from report.page import CapturesInput, PageInput, RunInput, SessionsInput, render_page
+from report.aiperf import aiperf_lines
+from report.page import CalibrationInput, CapturesInput, PageInput, RunInput, SessionsInput, render_page
 from report.perfetto import perfetto_trace
 
 
@@ -25,21 +29,29 @@ from report.perfetto import perfetto_trace
     metavar="FILE",
     help="Write a run as a trace for ui.perfetto.dev instead: recorded and replayed side by side, every edge an arrow.",
 )
+@click.option(
+    "--aiperf",
+    type=click.Path(path_type=Path),
+    metavar="FILE",
+    help="Write a run's requests as aiperf's profile_export.jsonl instead, for tools that read those.",
+)
 @force_option
-def report(paths: tuple[Path, ...], out: Path | None, perfetto: Path | None, force: bool) -> None:
-    """Write one HTML page, for any browser and without network, about captures, corpora, traces and runs."""
-    if (out is None) == (perfetto is None):
-        raise click.UsageError("give either -o FILE.html or --perfetto FILE")
-    if perfetto is not None:
-        _write_trace(paths, perfetto, force=force)
-    elif out is not None:
+def report(paths: tuple[Path, ...], out: Path | None, perfetto: Path | None, aiperf: Path | None, force: bool) -> None:
+    """Write one HTML page, for any browser and without network, about captures, corpora, traces, runs, calibrations."""
+    if sum(file is not None for file in (out, perfetto, aiperf)) != 1:
+        raise click.UsageError("give one of -o FILE.html, --perfetto FILE and --aiperf FILE")
+    if out is not None:
         _write(out, lambda: render_page([_input(path) for path in paths]).encode(), force=force)
+    elif perfetto is not None:
+        _write(perfetto, lambda: perfetto_trace(_only_run("--perfetto", paths)), force=force)
+    elif aiperf is not None:
+        _write(aiperf, lambda: b"".join(aiperf_lines(_only_run("--aiperf", paths))), force=force)
 
 
-def _write_trace(paths: tuple[Path, ...], file: Path, *, force: bool) -> None:
+def _only_run(option: str, paths: tuple[Path, ...]) -> Run:
     if len(paths) != 1:
-        raise click.UsageError("--perfetto takes one run")
-    _write(file, lambda: perfetto_trace(read_run(paths[0])), force=force)
+        raise click.UsageError(f"{option} takes one run")
+    return read_run(paths[0])
 
 
 def _write(file: Path, content: Callable[[], bytes], *, force: bool) -> None:
@@ -59,6 +71,18 @@ def _input(path: Path) -> PageInput:
         exchanges = tuple(store.exchanges(bodies=False))
         note_damage(store)
         return CapturesInput(title, exchanges)
+    if found := read_calibration_report(path):
+        return CalibrationInput(title, *found)
     card = source_card(str(path))
-    facts = {} if card is None else {"tokenizer": card.tokenizer or "", "fingerprint": card.fingerprint}
-    return SessionsInput(title, tuple(read_source(str(path))), facts)
+    return SessionsInput(title, tuple(read_source(str(path))), {} if card is None else _facts(card))
+
+
+def _facts(card: Card) -> dict[str, str]:
+    """All that the card says, but for what stands on the page anyway; nested numbers as words."""
+    given = {name: value for name, value in asdict(card).items() if name not in ("version", "counts") and value}
+    return {
+        name.replace("_", " "): "; ".join(f"{k}: {v}" for k, v in value.items())
+        if isinstance(value, dict)
+        else str(value)
+        for name, value in given.items()
+    }

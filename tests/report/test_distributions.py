@@ -3,7 +3,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from corpus.session import Session
-from report.distributions import collect_samples, draw_distributions
+from report.distributions import Samples, collect_samples, draw_distributions
 
 Make = Callable[..., Session]
 
@@ -41,3 +41,14 @@ def test_each_distribution_asks_its_question_and_takes_an_overlay(make_session: 
     assert len(drawn) == 8
     assert all(chart["title"].endswith(("?", "(ISL)", "(OSL)")) for chart in drawn)
     assert {tuple(series["name"] for series in chart["series"]) for chart in drawn} == {("a", "b")}
+
+
+def test_published_percentiles_are_laid_over_unless_there_is_another_data_set(make_session: Make) -> None:
+    samples = collect_samples([make_session([(0, 0, 1), (0, 3, 4)])])
+
+    def guided(other: Samples | None) -> list[str]:
+        charts = draw_distributions(samples, other)
+        return [words for chart in charts for _, words, of in chart["guides"] if of]
+
+    assert guided(None) == ["p50 142k", "p50 444", "p50 3.84 s", "p90 60.0 s", "p78 4", "p50 2 min 16 s"]
+    assert guided(samples) == []

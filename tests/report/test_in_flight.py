@@ -2,11 +2,12 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from corpus.run import SentRequest
-from report.in_flight import extremes, levels, requests_in_flight, tokens_in_flight
+from report.in_flight import averaged, levels, requests_in_flight, tokens_in_flight
 
 S = 1_000_000
 Make = Callable[..., SentRequest]
@@ -39,10 +40,15 @@ def test_levels_are_the_sum_of_what_holds(spans: list[tuple[int, int, int]]) -> 
         assert level == sum(amount for start, stop, amount in ordered if start <= at < stop)
 
 
-def test_of_very_many_steps_the_extremes_stay() -> None:
-    at, level = list(range(10_000)), [n % 7 for n in range(10_000)]
+def test_of_very_many_steps_stretches_of_time_have_an_average_and_extremes() -> None:
+    at, level = list(range(0, 30_000, 3)), [n % 2 for n in range(10_000)]
     level[4321] = 99
-    kept_at, kept = extremes(at, level)
-    assert len(kept_at) <= 2000
-    assert (max(kept), kept_at[kept.index(99)], min(kept)) == (99, 4321, 0)
-    assert kept_at == sorted(kept_at)
+    (edges, means), least, greatest = averaged(at, level)
+    assert len(edges) == len(means) == len(least) == len(greatest) == 300
+    assert max(greatest) == 99
+    assert set(least) == {0}
+    assert means[0] == pytest.approx(0.5, abs=0.05)
+
+
+def test_few_steps_stay_as_they_are() -> None:
+    assert averaged([0, 5], [1, 0]) == (([0, 5], [1, 0]), [1, 0], [1, 0])

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from perfetto.protos.perfetto.trace.perfetto_trace_pb2 import Trace, TrackEvent
 
 from corpus.run import Run, SentRequest, read_run
+from corpus.server_metrics import ServerSample
 from corpus.session import Anchor
 from report.perfetto import perfetto_trace
 from tests.report.test_run_view import ROW
@@ -217,3 +218,26 @@ def test_any_run_nests_and_has_every_flow_twice(rows: tuple[SentRequest, ...]) -
     assert_whole(trace, rows)
     groups = {tuple(trace.path(drawn.track)[:2]) for drawn in trace.slices}
     assert groups == {(f"lane {row.lane}", f"play {row.play}: session {row.session + 1}") for row in rows}
+
+
+def test_what_the_server_told_is_a_counter_a_source_and_name() -> None:
+    told = [("waiting", 0, 2), ("waiting", S, 5), ("output_tokens", 0, 100), ("output_tokens", 2 * S, 500)]
+    samples = [ServerSample(at, "gpu", name, value) for name, at, value in told]
+    read = Read(perfetto_trace(Run({}, (ROW,), {}), samples))
+    counters = {
+        track.name: (
+            track.counter.unit_name,
+            read.tracks[track.parent_uuid].name,
+            [
+                (p.timestamp, p.track_event.double_counter_value)
+                for p in read.events
+                if p.track_event.track_uuid == uuid
+            ],
+        )
+        for uuid, track in read.tracks.items()
+        if track.name in ("waiting", "output tokens")
+    }
+    assert counters == {
+        "waiting": ("requests", "server gpu", [(0, 2.0), (S * 1000, 5.0)]),
+        "output tokens": ("tokens/s", "server gpu", [(2 * S * 1000, 200.0)]),
+    }

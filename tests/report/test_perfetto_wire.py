@@ -41,6 +41,13 @@ def test_ends_and_counts(uuid: int, at_ns: int, value: int) -> None:
     assert end.timestamp == count.timestamp == at_ns
 
 
+@given(ids, times, st.floats(allow_nan=False))
+def test_levels_may_have_a_fraction(uuid: int, at_ns: int, value: float) -> None:
+    (packet,) = Trace.FromString(perfetto_wire.level(uuid, at_ns, value)).packet
+    assert (packet.track_event.type, packet.track_event.track_uuid) == (TrackEvent.TYPE_COUNTER, uuid)
+    assert (packet.track_event.double_counter_value, packet.timestamp) == (value, at_ns)
+
+
 def test_tracks_keep_their_name_place_and_unit_and_are_never_merged() -> None:
     written = perfetto_wire.track(1, "lane 0", None, 4) + perfetto_wire.track(2, "in flight", 1, 0, "requests")
     group, counter = (packet.track_descriptor for packet in Trace.FromString(written).packet)

@@ -34,6 +34,12 @@ def test_a_path_that_is_nothing_known_is_one_line(agentreel: Call, tmp_path: Pat
     assert not (tmp_path / "page.html").exists()
 
 
+def test_a_page_shows_a_calibration(agentreel: Call, chain: Any, tmp_path: Path) -> None:
+    assert agentreel("calibrate", chain.captures, "-o", tmp_path / "calibration.json").code == 0
+    assert agentreel("report", tmp_path / "calibration.json", "-o", tmp_path / "page.html").code == 0
+    assert "of sessions held out" in (tmp_path / "page.html").read_text()
+
+
 def test_a_run_becomes_a_trace_that_perfetto_reads(agentreel: Call, chain: Any, tmp_path: Path) -> None:
     assert agentreel("report", chain.run, "--perfetto", tmp_path / "run.pftrace").code == 0
     packets = Trace.FromString((tmp_path / "run.pftrace").read_bytes()).packet
