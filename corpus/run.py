@@ -8,6 +8,7 @@ alone. Times are `_us` integers from the start of the run; null means that it di
 from __future__ import annotations
 
 import os
+import shutil
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, fields
 from itertools import batched
@@ -126,15 +127,21 @@ def write_run(
     requests: Iterable[SentRequest],
     summary: Mapping[str, Any],
     *,
+    beside: Iterable[Path] = (),
     force: bool = False,
 ) -> None:
-    """A reader sees the whole run or none; OutputExistsError without `force`, and only a run is ever replaced."""
+    """A reader sees the whole run or none; OutputExistsError without `force`, and only a run is ever replaced.
+
+    `beside`: files that go along as they are.
+    """
     refuse_existing_run(path, force=force)
     with written_aside(path, force=force, replaceable=is_run) as aside:
         aside.mkdir()
         (aside / "config.json").write_bytes(_json(config))
         _write_rows(aside / "requests.parquet", requests)
         (aside / "summary.json").write_bytes(_json(summary))
+        for file in beside:
+            shutil.copyfile(file, aside / file.name)
 
 
 def _write_rows(path: Path, requests: Iterable[SentRequest]) -> None:

@@ -23,6 +23,13 @@ class RunPlan:
     dropped: Counter[str]  # requests by reason
     corpus_requests: int  # with the dropped ones
 
+    def longer_than(self, context_tokens: int | None) -> int:
+        """Requests whose prompt and output do not fit; 0 for a context that is not known."""
+        if context_tokens is None:
+            return 0
+        requests = (request for plan in self.plans for request in plan.requests)
+        return sum(request.input_tokens + request.output_tokens > context_tokens for request in requests)
+
 
 def plan_run(sessions: Sequence[Session], settings: ReplaySettings, draw: DrawGraph | None = None) -> RunPlan:
     """`draw`: the graph of each session, where it is not its own. InputError when nothing is left to send."""

@@ -7,16 +7,17 @@ and told. It works in a session of its own, so no request waits for it.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Sequence
-from contextlib import suppress
+from collections.abc import AsyncIterator, Callable, Sequence
+from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass
-from typing import Final, Self
+from pathlib import Path
+from typing import Any, Final, Self
 from urllib.parse import urlsplit, urlunsplit
 
 import aiohttp
 
 from corpus.errors import InputError
-from corpus.server_metrics import ServerSample
+from corpus.server_metrics import ServerSample, writing_server_metrics
 from replay.metrics_text import read_metrics
 
 INTERVAL_S: Final = 1.0
@@ -52,6 +53,14 @@ def _source(url: str) -> Source:
     path = parts.path if parts.path not in ("", "/") else "/metrics"
     label = parts.netloc.rpartition("@")[2] + path
     return Source(urlunsplit((parts.scheme, parts.netloc, path, parts.query, "")), label)
+
+
+def told_of(sources: Sequence[Source]) -> dict[str, dict[str, Any]]:
+    """How asking each went, by its label."""
+    return {
+        source.label: {"scrapes": source.scrapes, "failures": source.failures, "problem": source.problem}
+        for source in sources
+    }
 
 
 class Scraper:
@@ -105,12 +114,11 @@ class Scraper:
         source.scrapes += 1
         try:
             found = await self._values(source.url)
+            at_us = self._now_us()
+            self._add([ServerSample(at_us, source.label, name, value) for name, value in found.items()])
         except (aiohttp.ClientError, TimeoutError, OSError, ValueError) as error:
             source.failures += 1
             source.problem = str(error) or f"no answer within {_TIMEOUT_S:g} s"
-            return
-        at_us = self._now_us()
-        self._add([ServerSample(at_us, source.label, name, value) for name, value in found.items()])
 
     async def _values(self, url: str) -> dict[str, float]:
         found = read_metrics(await self._page(url))
@@ -128,3 +136,14 @@ class Scraper:
                 if len(page) > _PAGE_LIMIT:
                     raise ValueError(f"the page is larger than {_PAGE_LIMIT >> 20} MiB")
         return page.decode(errors="replace")
+
+
+@asynccontextmanager
+async def scraping(sources: Sequence[Source], folder: Path, now_us: Callable[[], int]) -> AsyncIterator[Scraper | None]:
+    """Samples go to `server.parquet` of the folder; without sources nothing is done, and no file is made."""
+    if not sources:
+        yield None
+        return
+    with writing_server_metrics(folder) as writer:
+        async with Scraper(sources, now_us, writer.add) as scraper:
+            yield scraper

@@ -89,11 +89,22 @@ def _at(points: Points, moment_us: int) -> float:
 
 
 def _gauge(name: str, sources: Sequence[Points], start_us: int, end_us: int) -> dict[str, float]:
-    inside = [[value for at_us, value in points if start_us <= at_us <= end_us] for points in sources]
-    told = [values for values in inside if values]
+    told = [held for points in sources if (held := _held(points, start_us, end_us))]
     if not told:
         return {}
-    means, highest = [sum(values) / len(values) for values in told], [max(values) for values in told]
+    means, highest = [_mean(held, end_us) for held in told], [max(value for _, value in held) for held in told]
     share = len(told) if name in _AVERAGED else 1
     most = max(highest) if name in _AVERAGED else sum(highest)
     return {"mean": round(sum(means) / share, 6), "max": round(most, 6)}
+
+
+def _held(points: Points, start_us: int, end_us: int) -> Points:
+    """A value holds until the next sample; what was told last before the phase holds at its beginning."""
+    before = [(start_us, value) for at_us, value in points if at_us <= start_us][-1:]
+    return before + [(at_us, value) for at_us, value in points if start_us < at_us < end_us]
+
+
+def _mean(held: Points, end_us: int) -> float:
+    ends = [at_us for at_us, _ in held[1:]] + [end_us]
+    weighted = sum(value * (until - at_us) for (at_us, value), until in zip(held, ends, strict=True))
+    return weighted / (end_us - held[0][0])

@@ -88,9 +88,13 @@ def check_settings(settings: ReplaySettings) -> None:
     chips_of(settings.labels)
 
 
+def named_engine(settings: ReplaySettings) -> Engine | None:
+    return None if settings.engine is None else ENGINES[settings.engine]
+
+
 def engine_in(settings: ReplaySettings) -> Engine:
     """The one that was named or found, else the default."""
-    return DEFAULT_ENGINE if settings.engine is None else ENGINES[settings.engine]
+    return named_engine(settings) or DEFAULT_ENGINE
 
 
 def check_method(settings: ReplaySettings) -> None:
@@ -107,7 +111,7 @@ def describe(settings: ReplaySettings) -> dict[str, Any]:
     return {
         "version": version("agentreel"),
         "corpus_fingerprint": settings.fingerprint,
-        "url": _without_credentials(settings.url),
+        "url": without_credentials(settings.url),
         "model": settings.model,
         "endpoint": settings.endpoint,
         "tokenizer": settings.tokenizer,
@@ -137,6 +141,6 @@ def describe(settings: ReplaySettings) -> dict[str, Any]:
     }
 
 
-def _without_credentials(url: str) -> str:
+def without_credentials(url: str) -> str:
     parts = urlsplit(url)
     return urlunsplit((parts.scheme, parts.netloc.rpartition("@")[2], parts.path, "", ""))

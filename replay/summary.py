@@ -9,13 +9,16 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Final
 
 import numpy as np
 
 from corpus.run import SentRequest
+from replay.economy import economy
 from replay.fidelity import Fidelity, judge
+from replay.server_summary import queue_share
+from replay.task_time import TaskTime, shares, task_time
 
 _PERCENTILES: Final = (50, 90, 99)
 
@@ -34,6 +37,10 @@ class RunFacts:
     stop_reason: str = "completed"
     problem: str = ""  # why the run ended before its schedule
     resent: int = 0  # requests a stale connection had swallowed, sent once more
+    chips: int = 1
+    price: float | None = None  # US$ an hour for one chip
+    server: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)  # of `server_summary`; empty: not scraped
+    over_context: int = 0  # requests that are longer than the context the server says it takes
 
 
 def summarise(rows: Sequence[SentRequest], facts: RunFacts) -> dict[str, Any]:
@@ -61,13 +68,16 @@ def summarise(rows: Sequence[SentRequest], facts: RunFacts) -> dict[str, Any]:
         "output_tokens": tokens_out,
         "throughput_tps": _per(tokens_in + tokens_out, duration_s),
         "output_tps": _per(tokens_out, duration_s),
+        **_economy(tokens_in, tokens_out, duration_s, facts),
         **_cache(good),
+        "osl_mismatch": _osl_mismatch(good),
         **_fidelity(fidelity),
         **_sessions(rows, facts),
         "client_cpu_s": round(facts.client_cpu_s, 3),
         "dropped_requests": dict(facts.dropped),
         "dropped_share": _per(sum(facts.dropped.values()), facts.corpus_requests),
-        "warnings": _warnings(good),
+        "warnings": _warnings(good, facts),
+        "server": {name: dict(phase) for name, phase in facts.server.items()} or None,
     }
 
 
@@ -105,6 +115,7 @@ def _cache(good: Sequence[SentRequest]) -> dict[str, Any]:
     prompts = sum(_known(row.measured_input_tokens, row.planned_input_tokens) for row in told)
     return {
         "cached_tokens": cached if told else None,
+        "predicted_cached_tokens": sum(row.predicted_cached_tokens or 0 for row in told) if told else None,
         "cache_hit_rate": _per(cached, prompts),
         "predicted_hit_rate": _per(
             sum(row.predicted_cached_tokens or 0 for row in predicted),
@@ -134,32 +145,44 @@ def _signed_percentiles(errors: Sequence[int]) -> dict[str, int | None]:
 
 
 def _sessions(rows: Sequence[SentRequest], facts: RunFacts) -> dict[str, Any]:
-    """Slowdown is over plays that were profiled from their first request to their last."""
+    """Times are over plays that were profiled from their first request to their last."""
     plays: dict[int, list[SentRequest]] = {}
     for row in rows:
         if row.play in facts.completed_plays:
             plays.setdefault(row.play, []).append(row)
-    slowdowns = []
-    for play in plays.values():
-        recorded = max(row.recorded_end_us or row.recorded_start_us for row in play) - min(
-            row.recorded_start_us for row in play
-        )
-        starts = [row.sent_us for row in play if row.sent_us is not None]
-        ends = [row.end_us for row in play if row.end_us is not None]
-        if recorded > 0 and starts and ends and all(row.phase == "profile" for row in play):
-            slowdowns.append((max(ends) - min(starts)) / recorded)
+    whole = [play for play in plays.values() if all(row.phase == "profile" for row in play)]
+    times: list[TaskTime] = [time for play in whole if (time := task_time(play)) is not None]
     return {
         "sessions_completed": len(facts.completed_plays),
-        "session_slowdown": percentiles(slowdowns, (50, 90)),
+        "session_slowdown": percentiles((t.task_us / t.recorded_us for t in times if t.recorded_us > 0), (50, 90)),
+        "task_time_s": percentiles((time.task_us / 1e6 for time in times), (50, 90)),
+        "critical_path_slowdown": percentiles(
+            (time.path_us / time.recorded_path_us for time in times if time.recorded_path_us > 0), (50, 90)
+        ),
+        "critical_path_shares": shares(times, queue_share(facts.server.get("profile", {}))),
     }
 
 
-def _warnings(good: Sequence[SentRequest]) -> dict[str, int]:
+def _economy(tokens_in: int, tokens_out: int, duration_s: float | None, facts: RunFacts) -> dict[str, float | None]:
+    energy_j = facts.server.get("profile", {}).get("energy_j")
+    return economy(tokens_in, tokens_out, duration_s, chips=facts.chips, price=facts.price, energy_j=energy_j)
+
+
+def _osl_mismatch(good: Sequence[SentRequest]) -> dict[str, Any]:
+    """Answers that were not as long as planned, where the server could not be made to."""
+    told = [row for row in good if row.measured_output_tokens is not None]
+    off = [(row.measured_output_tokens or 0) - row.planned_output_tokens for row in told]
+    wrong = [difference for difference in off if difference]
+    return {"requests": len(wrong), "share": _per(len(wrong), len(told)), "tokens": _signed_percentiles(wrong)}
+
+
+def _warnings(good: Sequence[SentRequest], facts: RunFacts) -> dict[str, int]:
     """Warning -> requests it concerns."""
     found = {
         "no_usage": sum(row.measured_input_tokens is None for row in good),
         "no_cached_tokens": sum(row.cached_tokens is None for row in good),
         "wrong_output_length": sum(row.measured_output_tokens not in (None, row.planned_output_tokens) for row in good),
+        "more_tokens_than_the_server_takes": facts.over_context,
     }
     return {name: count for name, count in found.items() if count}
 

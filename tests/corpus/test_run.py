@@ -155,3 +155,9 @@ def test_null_where_a_value_belongs_is_named(tmp_path: Path) -> None:
     )
     with pytest.raises(InputError, match="play"):
         read_run(tmp_path / "run")
+
+
+def test_files_beside_the_rows_go_along_as_they_are(tmp_path: Path) -> None:
+    (tmp_path / "server.parquet").write_bytes(b"anything")
+    write_run(tmp_path / "run", {}, [a_row()], {}, beside=[tmp_path / "server.parquet"])
+    assert (tmp_path / "run" / "server.parquet").read_bytes() == b"anything"

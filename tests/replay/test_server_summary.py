@@ -37,8 +37,16 @@ def test_gauges_of_sources_are_added_and_shares_averaged() -> None:
         *counted("kv_used_share", 0.2, 0.4),
         *counted("kv_used_share", 0.6, 0.8, source="b"),
     ]
-    found = summarise_server(samples, 0, S)["profile"]
+    found = summarise_server(samples, 0, 2 * S)["profile"]
     assert found == {"running": {"mean": 4, "max": 5}, "kv_used_share": {"mean": 0.5, "max": 0.8}}
+
+
+def test_a_gauge_holds_its_value_until_the_next_sample() -> None:
+    samples = counted("waiting", 1, 9, 5)
+    assert summarise_server(samples, round(0.5 * S), round(1.25 * S))["profile"]["waiting"]["mean"] == pytest.approx(
+        11 / 3
+    )
+    assert summarise_server(samples, round(1.1 * S), round(1.2 * S))["profile"]["waiting"] == {"mean": 9, "max": 9}
 
 
 def test_ratios_are_of_the_phase_and_not_of_the_servers_life() -> None:
@@ -55,8 +63,8 @@ def test_ratios_are_of_the_phase_and_not_of_the_servers_life() -> None:
 
 def test_energy_is_counted_or_else_power_times_time() -> None:
     power = counted("power_w", 100, 300)
-    assert summarise_server(power, 0, S)["profile"]["energy_j"] == 200
-    told = summarise_server([*power, *counted("energy_j", 50, 57)], 0, S)["profile"]
+    assert summarise_server(power, 0, 2 * S)["profile"]["energy_j"] == 400
+    told = summarise_server([*power, *counted("energy_j", 50, 57, 57)], 0, 2 * S)["profile"]
     assert told["energy_j"] == 7
 
 

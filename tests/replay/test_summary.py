@@ -152,3 +152,31 @@ def test_dropped_share_is_always_told() -> None:
 
 def test_percentiles_lie_between_ranks() -> None:
     assert percentiles([1, 2], (50,)) == {"p50": 1.5}
+
+
+def test_answers_of_another_length_are_counted_and_sized() -> None:
+    rows = [good(0), good(1, measured_output_tokens=9), good(2, measured_output_tokens=None)]
+    found = summarise(rows, facts())["osl_mismatch"]
+    assert found == {"requests": 1, "share": 0.5, "tokens": {"p50": -2, "p99": -2, "max": -2}}
+
+
+def test_prediction_stands_beside_what_the_server_cached() -> None:
+    found = summarise([good(0), good(1, predicted_cached_tokens=128), good(2, cached_tokens=None)], facts())
+    assert (found["cached_tokens"], found["predicted_cached_tokens"]) == (128, 192)
+
+
+def test_throughput_is_told_per_chip() -> None:
+    found = summarise([good(0)], facts(chips=2))
+    assert (found["throughput_tps"], found["throughput_tps_per_chip"]) == (11.1, 5.55)
+
+
+def test_queue_and_prefill_are_told_apart_where_the_server_tells() -> None:
+    rows = [good(0, root_offset_us=0)]
+    phases = {"profile": {"queue_s": 1.0, "prefill_s": 1.0}, "warmup": {}}
+    found = summarise(rows, facts(completed_plays=frozenset({0}), server=phases))
+    assert found["critical_path_shares"]["queue"] == found["critical_path_shares"]["prefill"] > 0
+    assert found["server"] == phases
+
+
+def test_requests_beyond_the_servers_context_are_a_warning() -> None:
+    assert summarise([good(0)], facts(over_context=4))["warnings"] == {"more_tokens_than_the_server_takes": 4}
