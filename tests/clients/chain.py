@@ -71,7 +71,7 @@ def record(name: str, programs: dict[str, Path], folder: Path) -> Recorded:
     make_repository(repository, planted)
     with closed_gate() as gate, recording(folder / "captures", logs, websocket=scenario.websocket) as recorder:
         environment = empty_environment(home, gate.url) | scenario.environment
-        start = _claude if scenario.client == "claude" else _codex
+        start = claude_set_up if scenario.client == "claude" else codex_set_up
         own = start(scenario, home, key, recorder)
         typed = (prompt_for(scenario, planted), *scenario.then)
         environment = empty_environment(home, gate.url) | scenario.environment | own.environment
@@ -111,14 +111,14 @@ def agentreel(*args: object) -> str:
 
 
 @dataclass(frozen=True, slots=True)
-class _Own:
+class Own:
     """What one client needs on top: variables, and how a prompt (and resuming) is written on its command line."""
 
     environment: dict[str, str]
     arguments: Callable[[str, bool], list[str]]
 
 
-def _claude(scenario: Scenario, home: Path, key: str, recorder: dict[str, str]) -> _Own:
+def claude_set_up(scenario: Scenario, home: Path, key: str, recorder: dict[str, str]) -> Own:
     settings = home / "claude"
     settings.mkdir()
     environment = {
@@ -130,14 +130,14 @@ def _claude(scenario: Scenario, home: Path, key: str, recorder: dict[str, str]) 
         "ANTHROPIC_BASE_URL": recorder["anthropic"],
     }
     flags = ("--dangerously-skip-permissions", *scenario.arguments)
-    return _Own(environment, lambda prompt, resume: [*(["-c"] if resume else []), "-p", prompt, *flags])
+    return Own(environment, lambda prompt, resume: [*(["-c"] if resume else []), "-p", prompt, *flags])
 
 
-def _codex(scenario: Scenario, home: Path, key: str, recorder: dict[str, str]) -> _Own:
+def codex_set_up(scenario: Scenario, home: Path, key: str, recorder: dict[str, str]) -> Own:
     settings = home / "codex"
     settings.mkdir()
     lines = (f'openai_base_url = "{recorder["openai"]}"', "check_for_update_on_startup = false")
     (settings / "config.toml").write_text("\n".join(lines) + "\n")
     environment = {"CODEX_HOME": str(settings), "OPENAI_API_KEY": key, "CODEX_API_KEY": key}
     flags = ("--dangerously-bypass-approvals-and-sandbox", *scenario.arguments)
-    return _Own(environment, lambda prompt, resume: ["exec", *flags, *(["resume", "--last"] if resume else []), prompt])
+    return Own(environment, lambda prompt, resume: ["exec", *flags, *(["resume", "--last"] if resume else []), prompt])
