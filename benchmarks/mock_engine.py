@@ -36,7 +36,8 @@ def event(value: Any) -> bytes:
 @cache
 def answer(tokens: int, *, chat: bool) -> tuple[bytes, ...]:
     """The writes of an answer of that many tokens."""
-    named = {"id": "cmpl-1", "object": "chunk", "created": 1, "model": "mock"}
+    kind = "chat.completion.chunk" if chat else "text_completion"
+    named = {"id": "cmpl-1", "object": kind, "created": 1, "model": "mock"}
     said = {"delta": {"content": " tok"}} if chat else {"text": " tok"}
     chunks = [
         event({**named, "choices": [{"index": 0, **said, "finish_reason": None if n < tokens - 1 else "length"}]})
@@ -49,7 +50,8 @@ def answer(tokens: int, *, chat: bool) -> tuple[bytes, ...]:
 def closing(prompt_tokens: int, tokens: int) -> bytes:
     usage = {"prompt_tokens": prompt_tokens, "completion_tokens": tokens, "total_tokens": prompt_tokens + tokens}
     usage |= {"prompt_tokens_details": {"cached_tokens": 0}}
-    return event({"id": "cmpl-1", "choices": [], "usage": usage}) + framed(b"data: [DONE]\n\n") + b"0\r\n\r\n"
+    last = {"id": "cmpl-1", "object": "chat.completion.chunk", "created": 1, "model": "mock", "choices": []}
+    return event({**last, "usage": usage}) + framed(b"data: [DONE]\n\n") + b"0\r\n\r\n"
 
 
 class Stats:

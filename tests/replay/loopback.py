@@ -21,9 +21,12 @@ class Server:
     model: str = "m"
     usage: bool = True
     misbehave: Misbehave | None = None
+    metrics: str | None = None  # a page of Prometheus metrics
+    models: Any = None  # the list of models
     bodies: list[dict[str, Any]] = field(default_factory=list)
     headers: list[dict[str, str]] = field(default_factory=list)
     url: str = ""
+    site: web.TCPSite | None = None
     _prefixes: set[int] = field(default_factory=set)
 
     async def answer(self, request: web.Request) -> web.StreamResponse:
@@ -43,6 +46,17 @@ class Server:
         await response.write(b"data: [DONE]\n\n")
         await response.write_eof()
         return response
+
+    async def stop_listening(self) -> None:
+        """Connections that are open stay so."""
+        if self.site is not None and self.site._server is not None:
+            self.site._server.close()
+
+    async def page(self, _request: web.Request) -> web.Response:
+        return web.Response(status=404) if self.metrics is None else web.Response(text=self.metrics)
+
+    async def list_models(self, _request: web.Request) -> web.Response:
+        return web.Response(status=404) if self.models is None else web.json_response(self.models)
 
     def count(self, body: dict[str, Any]) -> dict[str, Any]:
         """Usage with a prefix cache of blocks of 64 ids; a chat message counts its words."""
@@ -91,12 +105,14 @@ async def hang(_server: Server, _request: web.Request, _body: dict[str, Any]) ->
 async def serving(server: Server) -> AsyncIterator[Server]:
     app = web.Application(client_max_size=1 << 28)
     app.add_routes([web.post("/v1/completions", server.answer), web.post("/v1/chat/completions", server.answer)])
+    app.add_routes([web.get("/metrics", server.page), web.get("/v1/models", server.list_models)])
     runner = web.AppRunner(app, shutdown_timeout=0, handler_cancellation=True)
     await runner.setup()
     site = web.TCPSite(runner, "127.0.0.1", 0)
     await site.start()
     host, port = runner.addresses[0][:2]
     server.url = f"http://{host}:{port}"
+    server.site = site
     try:
         yield server
     finally:
