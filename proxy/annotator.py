@@ -63,7 +63,8 @@ class Annotator:
         identity = self._identity(record, body, read.facts)
         retry_of = None
         if is_comparable(record):
-            content = read.content or digest_body(body or record.body)
+            chained = read.chain.digest if read.chain else None
+            content = chained or read.content or digest_body(body or record.body)
             retry_of = self._retries.heard_request(record.exchange_id, (identity.session_id, content))
         is_turn = record.api == "openai-responses-ws" and bool(record.body)
         self._asked[record.exchange_id] = _Asked(identity.session_id, record.api, is_turn, read.chain)
