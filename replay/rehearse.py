@@ -49,10 +49,15 @@ def rehearse(
 ) -> Iterator[Rehearsed | Finished]:
     """Requests as they end, then those still in flight by the order of sending, then how it finished."""
     order = count()
-    events: list[tuple[int, int, Event]] = [(0, next(order), Tick(0))]
+    events: list[tuple[int, int, Event]] = []
+    wake_us: int | None = 0
+    event: Event
     sent: dict[tuple[int, int], tuple[Send, int]] = {}
     while True:
-        now, _, event = heapq.heappop(events)
+        if wake_us is not None and (not events or wake_us < events[0][0]):
+            now, event = wake_us, Tick(wake_us)
+        else:
+            now, _, event = heapq.heappop(events)
         if isinstance(event, Ended):
             yield Rehearsed(*sent.pop((event.play, event.request)), now, event.error)
         for command in scheduler.handle(event):
@@ -65,8 +70,7 @@ def rehearse(
                     ended = started + found.took_us
                     heapq.heappush(events, (ended, next(order), Ended(*key, ended, found.error)))
                 case WaitUntil(at_us):
-                    if at_us is not None:
-                        heapq.heappush(events, (max(at_us, now), next(order), Tick(max(at_us, now))))
+                    wake_us = None if at_us is None else max(at_us, now)
                 case Done():
                     yield from (Rehearsed(*found, None, None) for found in sent.values())
                     yield Finished(now, command)

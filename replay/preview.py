@@ -1,0 +1,127 @@
+"""`--dry-run`: what a run would send, worked out without a server.
+
+What is dropped, where lanes begin and the first bodies are exactly those of the run. How much is sent depends on the
+server; the rehearsal takes one that answers as fast as the recorded one, and warm-up requests at their first token.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from itertools import islice
+from typing import Any, Final
+
+from corpus.session import Session
+from corpus.tokenizer import load_tokenizer
+from replay.bodies import Bodies
+from replay.commands import Send
+from replay.content import Material
+from replay.content_pool import build_pool
+from replay.endpoints import ENDPOINTS
+from replay.method import METHODS, split_at
+from replay.plan import DrawGraph, SessionPlan
+from replay.rehearse import Finished, Rehearsed, as_recorded, rehearse
+from replay.run_plan import RunPlan, plan_run
+from replay.sampling import Sampler
+from replay.schedule import Scheduler
+from replay.settings import ReplaySettings, check_settings, describe
+
+_FIRST: Final = 10  # requests that are shown one by one
+_MOST_REHEARSED: Final = 200_000
+
+
+def preview(sessions: Sequence[Session], settings: ReplaySettings, draw: DrawGraph | None = None) -> dict[str, Any]:
+    """InputError for what a run would refuse before it looks at the server. JSON values."""
+    check_settings(settings)
+    planned = plan_run(sessions, settings, draw)
+    scheduler = Scheduler(planned.plans, planned.rules)
+    *seen, last = islice(rehearse(scheduler, as_recorded), _MOST_REHEARSED + 1)
+    requests = [one for one in [*seen, last] if isinstance(one, Rehearsed)]
+    ordered = sorted(requests, key=lambda one: (one.started_us, one.send.play, one.send.request.request))
+    dropped = planned.dropped.total()
+    return {
+        "dry_run": True,
+        **{name: describe(settings)[name] for name in ("corpus_fingerprint", "seed", "version")},
+        "sessions": len(planned.plans),
+        "corpus_requests": planned.corpus_requests,
+        "dropped_requests": dict(planned.dropped),
+        "dropped_share": dropped / planned.corpus_requests if planned.corpus_requests else None,
+        "lanes": _lanes(planned),
+        "rehearsal": {
+            **_sums(one.send for one in requests),
+            "sessions_completed": len(scheduler.completed_plays),
+            "seconds": last.at_us / 1e6 if isinstance(last, Finished) else None,
+            "stopped": last.done.reason if isinstance(last, Finished) else f"after {_MOST_REHEARSED} requests",
+        },
+        "first_requests": asyncio.run(_first_requests([one.send for one in ordered[:_FIRST]], sessions, settings)),
+    }
+
+
+def _lanes(planned: RunPlan) -> list[dict[str, Any]]:
+    """Empty where sessions arrive by their clock."""
+    rules, sampler = planned.rules, Sampler(planned.rules.sampling, planned.rules.seed, len(planned.plans))
+    if rules.arrivals_us is not None:
+        return []
+    endless = rules.warmup == "steady" or rules.repeats
+    lanes = rules.lanes if endless else min(rules.lanes, len(planned.plans))
+    return [_lane(planned.plans[sampler.session(lane)], lane, planned) for lane in range(lanes)]
+
+
+def _lane(plan: SessionPlan, lane: int, planned: RunPlan) -> dict[str, Any]:
+    told = {"lane": lane, "session": plan.session, "label": plan.label, "requests": len(plan.requests)}
+    if planned.rules.warmup != "steady":
+        return told
+    method = METHODS[planned.rules.method]
+    point_us = method.start_point_us(plan, lane, planned.rules.seed)
+    split = split_at(plan, point_us, primes_last_in_flight=method.primes_last_in_flight)
+    return {
+        **told,
+        "start_us": round(point_us),
+        "primers": [primer.request for primer in split.primers],
+        "skipped": len(split.skipped),
+    }
+
+
+def _sums(sends: Iterable[Send]) -> dict[str, Any]:
+    phases: Counter[str] = Counter()
+    tokens: Counter[str] = Counter()
+    plays: set[int] = set()
+    for send in sends:
+        phases[send.phase] += 1
+        tokens["input"] += send.request.input_tokens
+        tokens["output"] += send.output_tokens
+        plays.add(send.play)
+    return {
+        "warmup_requests": phases["warmup"],
+        "profile_requests": phases["profile"],
+        "input_tokens": tokens["input"],
+        "output_tokens": tokens["output"],
+        "plays": len(plays),
+    }
+
+
+async def _first_requests(
+    sends: Sequence[Send], sessions: Sequence[Session], settings: ReplaySettings
+) -> list[dict[str, Any]]:
+    endpoint = ENDPOINTS[settings.endpoint]
+    material = Material(build_pool(load_tokenizer(settings.tokenizer, fast=False)), endpoint.form)
+    bodies = Bodies({session.session: session for session in sessions}, material, endpoint, settings)
+    return [_told(send, await bodies.body(send)) for send in sends]
+
+
+def _told(send: Send, body: bytes) -> dict[str, Any]:
+    return {
+        "lane": send.lane,
+        "play": send.play,
+        "session": send.plan.session,
+        "request": send.request.request,
+        "phase": send.phase,
+        "due_us": send.due_us,
+        "after": [wait.src for wait in send.waits],
+        "input_tokens": send.request.input_tokens,
+        "output_tokens": send.output_tokens,
+        "body_bytes": len(body),
+        "body_digest": hashlib.blake2b(body, digest_size=16).hexdigest(),
+    }
