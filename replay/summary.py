@@ -21,6 +21,7 @@ from replay.server_summary import queue_share
 from replay.task_time import TaskTime, shares, task_time
 
 _PERCENTILES: Final = (50, 90, 99)
+_SURPLUS: Final = 0.05  # of the tokens an infinite cache would serve
 
 
 @dataclass(frozen=True, slots=True)
@@ -183,8 +184,22 @@ def _warnings(good: Sequence[SentRequest], facts: RunFacts) -> dict[str, int]:
         "no_cached_tokens": sum(row.cached_tokens is None for row in good),
         "wrong_output_length": sum(row.measured_output_tokens not in (None, row.planned_output_tokens) for row in good),
         "more_tokens_than_the_server_takes": facts.over_context,
+        "cached_tokens_of_an_earlier_run": _foreign_hits(good),
     }
     return {name: count for name, count in found.items() if count}
+
+
+def _foreign_hits(good: Sequence[SentRequest]) -> int:
+    """Requests that found more than this run had sent: the server still holds what an equal run left there.
+
+    None while the sums agree: the server's queue may swap hits between requests, and some caches go by the token.
+    """
+    both = [(r.cached_tokens, r.predicted_cached_tokens) for r in good]
+    known = [(cached, predicted) for cached, predicted in both if cached is not None and predicted is not None]
+    surplus = sum(cached - predicted for cached, predicted in known)
+    if surplus <= _SURPLUS * sum(predicted for _, predicted in known):
+        return 0
+    return sum(cached > predicted for cached, predicted in known)
 
 
 def _duration_s(facts: RunFacts) -> float | None:

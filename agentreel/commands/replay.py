@@ -60,6 +60,7 @@ _SHOWN = (
     ("lateness", "lateness_ms", "ms", "sent after due"),
     ("token error", "token_error", "tokens", "server-counted minus planned"),
     ("session slowdown", "session_slowdown", "x", "replayed over recorded time"),
+    ("task time", "task_time_s", "s", "first request to last answer"),
 )
 
 
@@ -74,6 +75,10 @@ def _say(out: Path, summary: dict[str, Any]) -> None:
         f"  {'cache hits':<24}{_share(summary['cache_hit_rate'])} of prompt tokens, "
         f"{_share(summary['predicted_hit_rate'])} with an infinite cache"
     )
+    _say_path(summary["critical_path_shares"])
+    _say_economy(summary)
+    if summary["server"]:
+        _say_server(summary["server"])
     print(f"  {'edges violated':<24}{summary['edge_violations']} of {summary['edges']}")
     dropped = sum(summary["dropped_requests"].values())
     print(f"  {'dropped before sending':<24}{dropped} requests ({_share(summary['dropped_share'])})")
@@ -83,6 +88,44 @@ def _say(out: Path, summary: dict[str, Any]) -> None:
             print(f"  warning: {count} requests with {name.replace('_', ' ')}")
     for name, count in summary["errors_by_class"].items():
         print(f"  error: {count} {name}")
+
+
+def _say_path(shares: dict[str, float | None]) -> None:
+    """Time to the first token as one, unless the server told how long requests waited in its queue."""
+    first = ("queue", "prefill") if shares["queue"] is not None else ("first_token",)
+    told = [(name, shares[name]) for name in ("tools", *first, "decode", "client") if shares[name] is not None]
+    if told:
+        print(f"  {'critical paths':<24}" + ", ".join(f"{name.replace('_', ' ')} {_share(v)}" for name, v in told))
+
+
+def _say_economy(summary: dict[str, Any]) -> None:
+    if summary["chips"] != 1:
+        each = _number(summary["throughput_tps_per_chip"])
+        print(f"  {'throughput per chip':<24}{each} tok/s on each of {summary['chips']}")
+    if summary["usd_per_million_tokens"] is not None:
+        total, output = summary["usd_per_million_tokens"], summary["usd_per_million_output_tokens"]
+        print(f"  {'cost':<24}{_number(total)} US$ a million tokens, {_number(output)} a million output tokens")
+    if summary["energy_j"] is not None:
+        spent, each = summary["energy_j"], summary["joules_per_output_token"]
+        print(f"  {'energy':<24}{_number(spent)} J, {_number(each)} J an output token")
+
+
+def _say_server(server: dict[str, Any]) -> None:
+    profile = server["profile"]
+    ratios = (("hbm_hit_rate", "HBM hits"), ("dram_hit_rate", "DRAM hits"), ("spec_acceptance", "drafts accepted"))
+    told = [f"{title} {_share(profile[name])}" for name, title in ratios if name in profile]
+    gauges = (("kv_used_share", "KV cache used"), ("running", "running"), ("waiting", "waiting"))
+    told += [
+        f"{title} {_number(profile[name]['mean'])} (most {_number(profile[name]['max'])})"
+        for name, title in gauges
+        if name in profile
+    ]
+    if told:
+        print(f"  {'server':<24}{', '.join(told)}")
+    for label, source in server["sources"].items():
+        if source["failures"]:
+            failed = f"{source['failures']} of {source['scrapes']} scrapes failed"
+            print(f"  warning: {label}: {failed} ({source['problem']})")
 
 
 def _number(value: float | None) -> str:

@@ -12,9 +12,11 @@ from agentreel.source import read_source, source_card
 from anonymize.calibration_file import read_calibration_report
 from corpus.capture.reader import is_captures, open_captures
 from corpus.card import Card
+from corpus.errors import InputError
 from corpus.output import refuse_existing, written_aside
 from corpus.run import Run, is_run, read_run
 from corpus.server_metrics import read_server_metrics
+from corpus.sweep import is_sweep, sweep_points
 from report.aiperf import aiperf_lines
 from report.page import CalibrationInput, CapturesInput, PageInput, RunInput, SessionsInput, render_page
 from report.perfetto import perfetto_trace
@@ -37,11 +39,11 @@ from report.perfetto import perfetto_trace
 )
 @force_option
 def report(paths: tuple[Path, ...], out: Path | None, perfetto: Path | None, aiperf: Path | None, force: bool) -> None:
-    """Write one HTML page, for any browser and without network, about captures, corpora, traces, runs, calibrations."""
+    """Write one HTML page, for any browser, without network, on captures, corpora, traces, runs, sweeps, calibrations."""
     if sum(file is not None for file in (out, perfetto, aiperf)) != 1:
         raise click.UsageError("give one of -o FILE.html, --perfetto FILE and --aiperf FILE")
     if out is not None:
-        _write(out, lambda: render_page([_input(path) for path in paths]).encode(), force=force)
+        _write(out, lambda: render_page([shown for path in paths for shown in _inputs(path)]).encode(), force=force)
     elif perfetto is not None:
         _write(perfetto, lambda: perfetto_trace(_only_run("--perfetto", paths)), force=force)
     elif aiperf is not None:
@@ -60,6 +62,19 @@ def _write(file: Path, content: Callable[[], bytes], *, force: bool) -> None:
     with written_aside(file, force=force, replaceable=lambda _: False) as aside:
         aside.write_bytes(written)
     note(f"wrote {file}")
+
+
+def _inputs(path: Path) -> list[PageInput]:
+    """What a path stands for on the page; a sweep for all its runs."""
+    if not is_sweep(path):
+        return [_input(path)]
+    points = sweep_points(path)
+    if not points:
+        raise InputError(path, "no point of this sweep has been run", "give the `agentreel sweep` command again")
+    return [
+        RunInput(f"{p.group}, {p.concurrency} sessions", read_run(p.path), samples=read_server_metrics(p.path))
+        for p in points
+    ]
 
 
 def _input(path: Path) -> PageInput:

@@ -180,3 +180,10 @@ def test_queue_and_prefill_are_told_apart_where_the_server_tells() -> None:
 
 def test_requests_beyond_the_servers_context_are_a_warning() -> None:
     assert summarise([good(0)], facts(over_context=4))["warnings"] == {"more_tokens_than_the_server_takes": 4}
+
+
+def test_hits_on_what_an_earlier_run_left_are_a_warning() -> None:
+    fair = [good(0, cached_tokens=64), good(1, cached_tokens=66)]
+    assert summarise(fair, facts())["warnings"] == {}
+    foreign = [good(0, cached_tokens=64), good(1, predicted_cached_tokens=0)]
+    assert summarise(foreign, facts())["warnings"] == {"cached_tokens_of_an_earlier_run": 1}

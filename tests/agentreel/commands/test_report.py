@@ -1,11 +1,16 @@
 from __future__ import annotations
 
+import json
+import shutil
 from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 from perfetto.protos.perfetto.trace.perfetto_trace_pb2 import Trace
+
+from corpus.run import read_run
+from corpus.sweep import claim_group, point_path
 
 Call = Callable[..., Any]
 
@@ -60,3 +65,21 @@ def test_a_trace_is_of_one_run(agentreel: Call, chain: Any, tmp_path: Path) -> N
     said = agentreel("report", chain.corpus, "--perfetto", file)
     assert (said.code, said.err.count("\n")) == (1, 1)
     assert not file.exists()
+
+
+def test_a_run_becomes_records_of_aiperf(agentreel: Call, chain: Any, tmp_path: Path) -> None:
+    assert agentreel("report", chain.run, "--aiperf", tmp_path / "profile_export.jsonl").code == 0
+    records = [json.loads(line) for line in (tmp_path / "profile_export.jsonl").read_text().splitlines()]
+    assert len(records) == len(read_run(chain.run).requests)
+    assert all(record["metrics"]["time_to_first_token"]["unit"] == "ms" for record in records)
+
+
+def test_a_sweep_is_shown_as_its_runs(agentreel: Call, chain: Any, tmp_path: Path) -> None:
+    claim_group(tmp_path / "sweep", "chips=8", {})
+    page = tmp_path / "page.html"
+    said = agentreel("report", tmp_path / "sweep", "-o", page)
+    assert (said.code, "no point of this sweep has been run" in said.err) == (1, True)
+    for concurrency in (1, 2):
+        shutil.copytree(chain.run, point_path(tmp_path / "sweep", "chips=8", concurrency))
+    assert agentreel("report", tmp_path / "sweep", "-o", page).code == 0
+    assert "chips=8, 2 sessions" in page.read_text()
