@@ -22,6 +22,7 @@ COMMANDS: Final[dict[str, tuple[str, str]]] = {
     "simulate": ("simulate", "Predict prefix-cache hits by cache size, tiers and routing."),
     "convert": ("convert", "Convert between the corpus and trace formats."),
     "replay": ("replay", "Send sessions to an inference server and measure."),
+    "sweep": ("sweep", "Replay at several concurrencies: a Pareto table."),
     "report": ("report", "Write one HTML page about captures, corpora and runs."),
     "standin": ("standin", "Run a stand-in model API, inference engine or agents."),
     "demo": ("demo", "Run the whole chain with stand-ins."),
