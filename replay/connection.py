@@ -10,7 +10,8 @@ import asyncio
 import ssl
 import time
 from collections.abc import Callable
-from typing import Final
+from typing import Final, Self
+from urllib.parse import urlsplit
 
 from replay.http1 import ResponseReader
 
@@ -18,6 +19,7 @@ _READ_BYTES: Final = 1 << 18
 # uvicorn, in front of most engines, closes an idle connection after 5 s.
 _KEEP_IDLE_S: Final = 4.0
 _CONNECT_TIMEOUT_S: Final = 30.0
+_PORTS: Final = {"http": 80, "https": 443}
 
 # One loop reads one connection at a time, and a read is used up before the next one begins.
 _BUFFER: Final = memoryview(bytearray(_READ_BYTES))
@@ -127,6 +129,13 @@ class Connections:
         self._turn = 0
         self._free: list[Connection] = []  # last used last
         self._opening = 0
+
+    @classmethod
+    def to(cls, url: str, clock: Clock, timeout_s: float) -> Self:
+        """`url`: http or https."""
+        parts = urlsplit(url)
+        tls = ssl.create_default_context() if parts.scheme == "https" else None
+        return cls(parts.hostname or "", parts.port or _PORTS[parts.scheme], tls, clock, timeout_s)
 
     async def acquire(self, *, fresh: bool = False) -> Connection:
         """A kept connection, else a new one; raises OSError (TimeoutError included) when there is none to be had."""

@@ -1,4 +1,4 @@
-"""HTTP/1.1 answers taken apart as they come in; pure: bytes in, bytes of the body out, whatever the cuts.
+"""HTTP/1.1: heads of requests, and answers taken apart as they come in; pure, whatever the cuts of the network.
 
 Written for one use: an event stream of small chunks, where a general client costs several times what the rest of a
 replay does (docs/replaying.md has the numbers). It reads the three ways a body can end (chunks, a length, the end of
@@ -7,8 +7,11 @@ the connection) and skips 1xx answers; what is no HTTP/1.1 raises ValueError.
 
 from __future__ import annotations
 
+import base64
+from collections.abc import Mapping
 from contextlib import suppress
 from typing import Final, Literal
+from urllib.parse import unquote, urlsplit
 
 _HEAD_LIMIT: Final = 1 << 16
 _SIZE_LIMIT: Final = 1 << 12  # a chunk's size with its extensions
@@ -175,3 +178,20 @@ def _chunk_size(line: bytes) -> int:
     if size < 0:
         raise ValueError("a chunk's size is below zero")
     return size
+
+
+def request_head(method: str, url: str, own: Mapping[str, str], given: Mapping[str, str]) -> bytes:
+    """The head of a request but its length and the empty line; what is `given` replaces what is our own."""
+    parts = urlsplit(url)
+    target = (parts.path or "/") + (f"?{parts.query}" if parts.query else "")
+    mine = {"Host": parts.netloc.rpartition("@")[2], "User-Agent": "agentreel", **own}
+    if parts.username is not None:
+        named = f"{unquote(parts.username)}:{unquote(parts.password or '')}"
+        mine["Authorization"] = "Basic " + base64.b64encode(named.encode()).decode()
+    taken = {name.lower() for name in given}
+    kept = {name: value for name, value in mine.items() if name.lower() not in taken}
+    return f"{method} {target} HTTP/1.1\r\n".encode() + head_lines({**kept, **given})
+
+
+def head_lines(headers: Mapping[str, str]) -> bytes:
+    return "".join(f"{name}: {value}\r\n" for name, value in headers.items()).encode()

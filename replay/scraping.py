@@ -1,7 +1,7 @@
 """Asks every metrics URL once a second while a run goes on, and once more when a phase begins.
 
 A scraper is a guest: whatever its server does (nothing, slowly, nonsense), the run goes on and the failure is counted
-and told. It works in a session of its own, so no request waits for it.
+and told. It uses connections of its own, so no request waits for it.
 """
 
 from __future__ import annotations
@@ -14,15 +14,13 @@ from pathlib import Path
 from typing import Any, Final, Self
 from urllib.parse import urlsplit, urlunsplit
 
-import aiohttp
-
 from corpus.errors import InputError
 from corpus.server_metrics import ServerSample, writing_server_metrics
+from replay.fetch import fetch
 from replay.metrics_text import read_metrics
 
 INTERVAL_S: Final = 1.0
 _TIMEOUT_S: Final = 5.0
-_PAGE_LIMIT: Final = 16 << 20  # bytes; an engine's page is below one MiB
 
 
 @dataclass(slots=True)
@@ -76,7 +74,6 @@ class Scraper:
         self._tasks: list[asyncio.Task[None]] = []
 
     async def __aenter__(self) -> Self:
-        self._session = aiohttp.ClientSession(timeout=aiohttp.ClientTimeout(total=_TIMEOUT_S))
         await self._scrape_all()
         self._tasks = [
             asyncio.ensure_future(self._follow(source, soon))
@@ -89,7 +86,6 @@ class Scraper:
             task.cancel()
         await asyncio.gather(*self._tasks, return_exceptions=True)
         await self._scrape_all()
-        await self._session.close()
 
     def look_now(self) -> None:
         """A phase begins: every source is asked without waiting for its second."""
@@ -116,7 +112,7 @@ class Scraper:
             found = await self._values(source.url)
             at_us = self._now_us()
             self._add([ServerSample(at_us, source.label, name, value) for name, value in found.items()])
-        except (aiohttp.ClientError, TimeoutError, OSError, ValueError) as error:
+        except (OSError, ValueError) as error:
             source.failures += 1
             source.problem = str(error) or f"no answer within {_TIMEOUT_S:g} s"
 
@@ -127,14 +123,9 @@ class Scraper:
         return found
 
     async def _page(self, url: str) -> str:
-        page = bytearray()
-        async with self._session.get(url) as response:
-            if response.status != 200:
-                raise ValueError(f"HTTP {response.status}")
-            async for data in response.content.iter_any():
-                page += data
-                if len(page) > _PAGE_LIMIT:
-                    raise ValueError(f"the page is larger than {_PAGE_LIMIT >> 20} MiB")
+        status, page = await fetch(url, timeout_s=_TIMEOUT_S)
+        if status != 200:
+            raise ValueError(f"HTTP {status}")
         return page.decode(errors="replace")
 
 

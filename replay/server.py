@@ -6,13 +6,14 @@ None of it is needed for a replay, so a server that says nothing here is taken f
 from __future__ import annotations
 
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Final
 
-import aiohttp
 import orjson
 
 from replay.engines import Engine, context_tokens, engine_of
+from replay.fetch import fetch
 
 _TIMEOUT_S: Final = 10.0
 _RESET_TIMEOUT_S: Final = 60.0
@@ -27,15 +28,9 @@ class ServerFacts:
 async def look_at(url: str, model: str, headers: Mapping[str, str], engine: Engine | None = None) -> ServerFacts:
     """`engine`: named by the user, and believed."""
     models: object = None
-    timeout = aiohttp.ClientTimeout(total=_TIMEOUT_S)
-    try:
-        async with (
-            aiohttp.ClientSession(timeout=timeout, headers=headers) as session,
-            session.get(_base(url) + "/v1/models") as response,
-        ):
-            models = orjson.loads(await response.read())
-    except (aiohttp.ClientError, TimeoutError, OSError, ValueError):
-        pass
+    with suppress(OSError, ValueError):
+        _, page = await fetch(_base(url) + "/v1/models", timeout_s=_TIMEOUT_S, headers=headers)
+        models = orjson.loads(page)
     engine = engine or engine_of(models)
     return ServerFacts(engine, context_tokens(engine, models, model))
 
@@ -45,16 +40,15 @@ async def reset_cache(url: str, engine: Engine, headers: Mapping[str, str]) -> s
     if not engine.resets:
         return f"{engine.title} empties its cache only by {engine.reset_needs}"
     problem = ""
-    timeout = aiohttp.ClientTimeout(total=_RESET_TIMEOUT_S)
-    async with aiohttp.ClientSession(timeout=timeout, headers=headers) as session:
-        for path in engine.resets:
-            try:
-                async with session.post(_base(url) + path) as response:
-                    if response.status == 200:
-                        return ""
-                    problem = f"HTTP {response.status} for {path}"
-            except (aiohttp.ClientError, TimeoutError, OSError) as error:
-                problem = f"{path}: {str(error) or 'no answer'}"
+    for path in engine.resets:
+        try:
+            status, _ = await fetch(_base(url) + path, timeout_s=_RESET_TIMEOUT_S, headers=headers, method="POST")
+        except (OSError, ValueError) as error:
+            problem = f"{path}: {str(error) or 'no answer'}"
+            continue
+        if status == 200:
+            return ""
+        problem = f"HTTP {status} for {path}"
     return problem + (f"; it needs {engine.reset_needs}" if engine.reset_needs else "")
 
 

@@ -8,22 +8,19 @@ sent once more, on a new connection, and counted. A time limit per request is th
 from __future__ import annotations
 
 import asyncio
-import base64
-import ssl
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Final, Self
-from urllib.parse import unquote, urlsplit
 
 from corpus.run import ErrorClass
 from replay.answer import StreamedAnswer
 from replay.connection import Clock, Connection, Connections, LostError
 from replay.endpoints import Endpoint, endpoint_url
 from replay.engines import error_class, error_message
+from replay.http1 import head_lines, request_head
 from wire.usage import Usage
 
 _ERROR_BODY_LIMIT: Final = 1 << 16
-_PORTS: Final = {"http": 80, "https": 443}
 
 
 @dataclass(slots=True)
@@ -81,11 +78,9 @@ class Transport:
         self._endpoint = endpoint
         self._timeout_s = timeout_s
         self._clock = clock
-        parts = urlsplit(self.url)
-        port = parts.port or _PORTS[parts.scheme]
-        tls = ssl.create_default_context() if parts.scheme == "https" else None
-        self._connections = Connections(parts.hostname or "", port, tls, clock, timeout_s)
-        self._head = request_head(self.url, headers)
+        self._connections = Connections.to(self.url, clock, timeout_s)
+        mine = {"Content-Type": "application/json", "Accept": "text/event-stream"}
+        self._head = request_head("POST", self.url, mine, headers)
 
     async def __aenter__(self) -> Self:
         return self
@@ -102,7 +97,7 @@ class Transport:
     ) -> None:
         """Never raises for what the server or network does; cancelling leaves `end_us` None."""
         exchange = _Exchange(self._endpoint, outcome)
-        pieces = [self._head + _lines(headers or {}) + b"Content-Length: %d\r\n\r\n" % len(body), body]
+        pieces = [self._head + head_lines(headers or {}) + b"Content-Length: %d\r\n\r\n" % len(body), body]
         ended_us: int | None = None
         try:
             async with asyncio.timeout(self._timeout_s):
@@ -165,21 +160,3 @@ class Transport:
             else:
                 connection.close()
         return ended_us
-
-
-def request_head(url: str, headers: Mapping[str, str]) -> bytes:
-    """All of a request's head but its length and the empty line."""
-    parts = urlsplit(url)
-    target = (parts.path or "/") + (f"?{parts.query}" if parts.query else "")
-    mine = {"Host": parts.netloc.rpartition("@")[2], "User-Agent": "agentreel"}
-    mine |= {"Content-Type": "application/json", "Accept": "text/event-stream"}
-    if parts.username is not None:
-        named = f"{unquote(parts.username)}:{unquote(parts.password or '')}"
-        mine["Authorization"] = "Basic " + base64.b64encode(named.encode()).decode()
-    given = {name.lower() for name in headers}
-    own = {name: value for name, value in mine.items() if name.lower() not in given}
-    return f"POST {target} HTTP/1.1\r\n".encode() + _lines({**own, **headers})
-
-
-def _lines(headers: Mapping[str, str]) -> bytes:
-    return "".join(f"{name}: {value}\r\n" for name, value in headers.items()).encode()

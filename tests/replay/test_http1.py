@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from replay.http1 import ResponseReader
+from replay.http1 import ResponseReader, request_head
 
 HEAD = b"HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\n"
 
@@ -93,3 +93,16 @@ def test_connection_is_kept_as_the_server_says(head: bytes, keeps: bool) -> None
 def test_what_is_no_http_is_told(data: bytes) -> None:
     with pytest.raises(ValueError, match=r"answer|chunk"):
         read(data)
+
+
+def test_head_of_a_request_names_the_host_and_what_was_given_wins() -> None:
+    head = request_head("POST", "http://u:p%40@host:81/v1/x?a=b", {"Accept": "a"}, {"accept": "mine", "X-Id": "7"})
+    first, *lines = head.decode().split("\r\n")
+    assert first == "POST /v1/x?a=b HTTP/1.1"
+    assert dict(line.split(": ") for line in lines if line) == {
+        "Host": "host:81",
+        "User-Agent": "agentreel",
+        "Authorization": "Basic dTpwQA==",
+        "accept": "mine",
+        "X-Id": "7",
+    }
