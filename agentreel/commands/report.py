@@ -39,7 +39,7 @@ from report.perfetto import perfetto_trace
 )
 @force_option
 def report(paths: tuple[Path, ...], out: Path | None, perfetto: Path | None, aiperf: Path | None, force: bool) -> None:
-    """Write one HTML page, for any browser and without network: captures, corpora, traces, runs, sweeps, calibrations."""
+    """Write one HTML page, for any browser without network: captures, corpora, traces, runs, sweeps, calibrations."""
     if sum(file is not None for file in (out, perfetto, aiperf)) != 1:
         raise click.UsageError("give one of -o FILE.html, --perfetto FILE and --aiperf FILE")
     if out is not None:
