@@ -22,6 +22,7 @@ class Server:
     usage: bool = True
     misbehave: Misbehave | None = None
     metrics: str | None = None  # a page of Prometheus metrics
+    metrics_path: str = "/metrics"
     models: Any = None  # the list of models
     bodies: list[dict[str, Any]] = field(default_factory=list)
     headers: list[dict[str, str]] = field(default_factory=list)
@@ -57,6 +58,10 @@ class Server:
 
     async def list_models(self, _request: web.Request) -> web.Response:
         return web.Response(status=404) if self.models is None else web.json_response(self.models)
+
+    async def flush(self, _request: web.Request) -> web.Response:
+        self._prefixes.clear()
+        return web.Response()
 
     def count(self, body: dict[str, Any]) -> dict[str, Any]:
         """Usage with a prefix cache of blocks of 64 ids; a chat message counts its words."""
@@ -105,7 +110,8 @@ async def hang(_server: Server, _request: web.Request, _body: dict[str, Any]) ->
 async def serving(server: Server) -> AsyncIterator[Server]:
     app = web.Application(client_max_size=1 << 28)
     app.add_routes([web.post("/v1/completions", server.answer), web.post("/v1/chat/completions", server.answer)])
-    app.add_routes([web.get("/metrics", server.page), web.get("/v1/models", server.list_models)])
+    app.add_routes([web.get(server.metrics_path, server.page), web.get("/v1/models", server.list_models)])
+    app.add_routes([web.post("/flush_cache", server.flush)])
     runner = web.AppRunner(app, shutdown_timeout=0, handler_cancellation=True)
     await runner.setup()
     site = web.TCPSite(runner, "127.0.0.1", 0)
