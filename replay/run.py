@@ -23,6 +23,7 @@ from corpus.row_log import read_row_log
 from corpus.run import SentRequest, refuse_existing_run, write_run
 from corpus.session import Session
 from corpus.tokenizer import load_tokenizer
+from replay.commands import StopReason
 from replay.connection import Clock
 from replay.content import Material
 from replay.content_pool import build_pool
@@ -221,6 +222,12 @@ def _rows(logs: Iterable[Path]) -> list[SentRequest]:
     return sorted(rows, key=lambda row: (never if row.sent_us is None else row.sent_us, row.play, row.request))
 
 
+def _stopped(reasons: Sequence[StopReason], problem: str) -> str:
+    """Of several workers' reasons the one that ended the run: a failure if there is one."""
+    failed = [reason for reason in reasons if reason in ("failures", "stuck")]
+    return failed[0] if failed else "problem" if problem else max(reasons, default="completed")
+
+
 def _facts(done: TeamWork, planned: RunPlan) -> RunFacts:
     worked: tuple[Worked, ...] = done.worked
     starts = [one.profile_start_us for one in worked if one.profile_start_us is not None]
@@ -235,7 +242,7 @@ def _facts(done: TeamWork, planned: RunPlan) -> RunFacts:
         corpus_requests=planned.corpus_requests,
         client_cpu_s=sum(one.cpu_s for one in worked),
         interrupted=interrupted,
-        stop_reason="interrupted" if interrupted else "problem" if done.problem else max(reasons, default="completed"),
+        stopped="interrupted" if interrupted else _stopped(reasons, done.problem),
         problem=done.problem,
         resent=sum(one.resent for one in worked),
     )

@@ -35,7 +35,7 @@ class RunFacts:
     corpus_requests: int  # with the dropped ones
     client_cpu_s: float
     interrupted: bool
-    stop_reason: str = "completed"
+    stopped: str = "completed"
     problem: str = ""  # why the run ended before its schedule
     resent: int = 0  # requests a stale connection had swallowed, sent once more
     chips: int = 1
@@ -60,7 +60,7 @@ def summarise(rows: Sequence[SentRequest], facts: RunFacts) -> dict[str, Any]:
         "warmup_errors": sum(row.phase == "warmup" and row.error not in (None, "cut") for row in rows),
         "unfinished": sum(row.error == "cut" for row in rows),
         "interrupted": facts.interrupted,
-        "stop_reason": facts.stop_reason,
+        "stopped": facts.stopped,
         "problem": facts.problem,
         "resent_requests": facts.resent,
         "duration_s": duration_s,

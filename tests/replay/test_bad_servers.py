@@ -143,7 +143,7 @@ def test_too_many_failures_stop_the_run_with_the_reason(tmp_path: Path) -> None:
         asked = settings(server, tmp_path / "run", concurrency=8, failure_share=0.1)
         summary = run_replay([tree(number) for number in range(40)], asked, quiet)
     assert "10 http_5xx" in summary["problem"] or "11 http_5xx" in summary["problem"]
-    assert summary["stop_reason"] == "problem"
+    assert summary["stopped"] == "failures"
     assert summary["requests"] < 100
 
 

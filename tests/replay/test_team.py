@@ -82,7 +82,7 @@ def test_worker_that_dies_ends_the_run_with_its_reason_and_leaves_what_was_measu
         )
     assert is_run(tmp_path / "run")
     assert summary["problem"] in ("worker 1 of 2 died (exit code -9)", "worker 2 of 2 died (exit code -9)")
-    assert summary["stop_reason"] == "problem"
+    assert summary["stopped"] == "problem"
     assert {row.error for row in read_run(tmp_path / "run").requests} <= {None, "cut"}
 
 
@@ -109,6 +109,6 @@ def test_interrupt_reaches_every_worker_and_leaves_a_valid_run(tmp_path: Path) -
     with served(Server(misbehave=interrupt)) as server:
         asked = settings(server, tmp_path / "run", concurrency=2, workers=2)
         summary = run_replay([tree(number) for number in range(4)], asked, quiet)
-    assert (summary["interrupted"], summary["stop_reason"], summary["problem"]) == (True, "interrupted", "")
+    assert (summary["interrupted"], summary["stopped"], summary["problem"]) == (True, "interrupted", "")
     assert is_run(tmp_path / "run")
     assert summary["unfinished"] >= 1
