@@ -25,6 +25,7 @@ from corpus.exchange import Exchange, GapRecord, RequestRecord
 __all__ = ["EVERY_SESSION", "Captures", "Damage", "is_captures", "open_captures"]
 
 _CACHE_BYTES: Final = 128 << 20  # uncompressed records kept at hand
+_DECODER_BYTES: Final = 16 << 20  # of one that is at work: the window, a block and a record in the making
 _WHOLE_FRAME_BYTES: Final = 16 << 20  # of records; a frame that holds more is decoded as it is read
 _MARKER_BYTES: Final = 64 << 10  # holds the first marker of all but absurd session ids
 
@@ -210,10 +211,14 @@ class _OpenFrame:
         data = read_bytes(place.file, place.offset, place.end)
         self._more: Iterator[tuple[int, Record]] | None = enumerate(first_records(data, bodies=bodies))
         self._records: dict[int, Record] = {}
-        self.held = 0
-        """Bytes of these records."""
-        while self.held < _WHOLE_FRAME_BYTES and self._read_one():
+        self._bytes = 0  # of these records
+        while self._bytes < _WHOLE_FRAME_BYTES and self._read_one():
             pass
+
+    @property
+    def held(self) -> int:
+        """Bytes of memory."""
+        return self._bytes + (0 if self._more is None else _DECODER_BYTES)
 
     def record(self, number: int) -> Record | None:
         """None when there is none, or it was given before and let go."""
@@ -222,7 +227,7 @@ class _OpenFrame:
         found = self._records.get(number)
         if found is not None and self._more is not None:
             del self._records[number]
-            self.held -= _size(found)
+            self._bytes -= _size(found)
         return found
 
     def _read_one(self) -> bool:
@@ -231,7 +236,7 @@ class _OpenFrame:
             self._more = None
             return False
         self._records[number] = record
-        self.held += _size(record)
+        self._bytes += _size(record)
         return True
 
 

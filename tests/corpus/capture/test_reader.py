@@ -243,6 +243,18 @@ def test_a_large_frame_is_decoded_as_it_is_read_and_can_be_read_again(
         most = 0
         for exchange, pair in zip(captures.exchanges(), pairs, strict=True):
             assert (exchange.request, exchange.response) == pair
-            most = max(most, *(frame.held for frame in captures._frames._frames.values()))
+            most = max(most, *(frame._bytes for frame in captures._frames._frames.values()))
         assert most < 3_000, "not the frame of 20,000 bytes"
     assert captures.exchange("x000041").request == pairs[1][0]
+
+
+def test_decoders_at_work_count_as_memory(
+    tmp_path: Path, make_exchange: MakeExchange, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(reader_module, "_WHOLE_FRAME_BYTES", 50)
+    pairs = [make_exchange(number, f"s{number % 9}") for number in range(90)]
+    write(tmp_path, pairs)
+    captures = open_captures(tmp_path)
+    for exchange, pair in zip(captures.exchanges(), pairs, strict=True):
+        assert (exchange.request, exchange.response) == pair
+        assert len(captures._frames._frames) <= 5
