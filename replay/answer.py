@@ -25,7 +25,8 @@ class StreamedAnswer:
     """Feed every read, then `finish`; afterwards the attributes hold what was seen."""
 
     def __init__(self, endpoint: Endpoint) -> None:
-        self._has_token = endpoint.has_token
+        self._endpoint = endpoint
+        self._usage: dict[str, Any] = {}
         self._splitter = SseSplitter()
         self._reads: list[bytes] = []  # not looked into yet
         self._read_us: list[int] = []
@@ -71,31 +72,32 @@ class StreamedAnswer:
     def _read(self, chunk: object, at_us: int) -> None:
         if not isinstance(chunk, dict):
             self.error, self.detail = "bad_stream", "a chunk is no JSON object"
-        elif chunk.get("error"):
-            self._fail(chunk)
-        else:
-            self._read_chunk(chunk, at_us)
+            return
+        if error := chunk.get("error"):
+            self._fail(error)
+            return
+        try:
+            said = self._endpoint.read(chunk)
+        except (AttributeError, KeyError, TypeError):
+            self.error, self.detail = "bad_stream", "a chunk is not laid out as its API has it"
+            return
+        if said.token:
+            self.last_token_us = at_us
+            if self.first_token_us is None:
+                self.first_token_us = at_us
+        if said.ends:
+            self._ended = True
+        if said.usage:
+            self._usage |= {name: value for name, value in said.usage.items() if value is not None}
+            self.usage = normalise_usage(self._endpoint.usage, self._usage)
+        if said.error:
+            self._fail(said.error)
 
-    def _fail(self, chunk: dict[str, Any]) -> None:
-        error = chunk["error"]
-        self.detail = error_message(orjson.dumps(chunk))
+    def _fail(self, error: object) -> None:
+        self.detail = error_message(orjson.dumps({"error": error}))
         code = error.get("code") if isinstance(error, dict) else None
         told = error_class(code if isinstance(code, int) else 400, self.detail)
         self.error = "bad_stream" if told == "http_4xx" else told
-
-    def _read_chunk(self, chunk: dict[str, Any], at_us: int) -> None:
-        for choice in chunk.get("choices") or ():
-            if not isinstance(choice, dict):
-                self.error, self.detail = "bad_stream", "a choice is no JSON object"
-                return
-            if choice.get("finish_reason") is not None:
-                self._ended = True
-            if self._has_token(choice):
-                self.last_token_us = at_us
-                if self.first_token_us is None:
-                    self.first_token_us = at_us
-        if usage := chunk.get("usage"):
-            self.usage = normalise_usage("openai-chat", usage)
 
 
 def _parsed(events: list[bytes]) -> list[object]:

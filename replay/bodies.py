@@ -14,22 +14,30 @@ from corpus.blocks import SegmentList, expand_blocks, expand_segments
 from corpus.session import Session
 from replay.addressing import Addressing
 from replay.commands import Send
-from replay.content import Material, Piece, PlayContent, Span
-from replay.endpoints import ChatRole, Endpoint, chat_body, chat_spans, completion_body
+from replay.content import Material, Piece, PlayContent
+from replay.endpoints import Endpoint, request_body
+from replay.framing import NO_FRAMING, Framing
+from replay.items import Item, items_of
 from replay.settings import ReplaySettings, engine_in
 
 _SLICE_BLOCKS: Final = 128  # about 0.5 ms
 _MOST_HELD_BYTES: Final = 256 << 20
 
-Prompt = bytes | list[tuple[ChatRole, bytes]]
+type Prompt = list[tuple[Item, bytes]]
 
 
 class Bodies:
     def __init__(
-        self, sessions: Mapping[int, Session], material: Material, endpoint: Endpoint, settings: ReplaySettings
+        self,
+        sessions: Mapping[int, Session],
+        material: Material,
+        endpoint: Endpoint,
+        settings: ReplaySettings,
+        framing: Framing = NO_FRAMING,
     ) -> None:
         self._sessions = sessions
         self._material = material
+        self._framing = framing
         self._endpoint = endpoint
         self._settings = settings
         self._addressing = Addressing(
@@ -64,10 +72,8 @@ class Bodies:
             prompt = await self._build(send.play, send.plan.session, send.request.request)
         else:
             self._held_bytes -= _size(prompt)
-        model, extra = self._settings.model, self._addressing.fields(send)
-        if isinstance(prompt, bytes):
-            return completion_body(model, prompt, send.output_tokens, extra)
-        return chat_body(model, prompt, send.output_tokens, extra)
+        extra = self._addressing.fields(send)
+        return request_body(self._endpoint, self._settings.model, prompt, send.output_tokens, extra)
 
     def headers(self, send: Send) -> dict[str, str]:
         """Of this request alone."""
@@ -83,18 +89,13 @@ class Bodies:
     async def _build(self, play: int, session: int, request: int) -> Prompt:
         content, segments = self._content(play, self._sessions[session])
         tokens = self._sessions[session].requests[request].input_tokens
-        if self._endpoint.form == "ids":
-            spans, roles = [Span(0, tokens)], []
-        else:
-            found = chat_spans(tokens, segments[request])
-            spans, roles = [Span(start, stop) for _, start, stop in found], [role for role, _, _ in found]
-        pieces = content.pieces(request, spans)
+        items = items_of(tokens, segments[request] if segments else (), self._framing.refused)
+        pieces = content.pieces(request, self._framing.spans(items))
         missing, once = content.missing(pieces), dict[Piece, bytes]()
         for start in range(0, len(missing), _SLICE_BLOCKS):
             once |= content.draw(missing[start : start + _SLICE_BLOCKS])
             await asyncio.sleep(0)
-        texts = content.join(pieces, once)
-        return list(zip(roles, texts, strict=True)) if roles else texts[0]
+        return list(zip(items, content.join(pieces, once), strict=True))
 
     def _content(self, play: int, session: Session) -> tuple[PlayContent, list[SegmentList]]:
         if play not in self._contents:
@@ -106,4 +107,4 @@ class Bodies:
 
 
 def _size(prompt: Prompt) -> int:
-    return len(prompt) if isinstance(prompt, bytes) else sum(len(text) for _, text in prompt)
+    return sum(len(text) for _, text in prompt)

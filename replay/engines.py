@@ -131,13 +131,15 @@ _DECIDED: Final = (
     "prompt",
     "messages",
     "input",
+    "system",
+    "instructions",
+    "store",
     "stream",
     "stream_options",
     "max_tokens",
     "max_output_tokens",
 )
 _RESERVED: Final = frozenset((*_DECIDED, *_FORCING))
-_STREAM_FIELDS: Final[Mapping[str, Any]] = {"stream": True, "stream_options": {"include_usage": True}}
 
 # Words of 400 answers that mean "the prompt does not fit": vLLM, SGLang, llama.cpp, TensorRT-LLM.
 _OVERFLOW_WORDS: Final = (
@@ -146,6 +148,8 @@ _OVERFLOW_WORDS: Final = (
     "context size",
     "max_model_len",
     "maximum input length",
+    "max_seq_len",
+    "max_num_tokens",
     "max_tokens must be at least 1, got 0",
     "exceed_context_size",
 )
@@ -213,11 +217,6 @@ def set_field(body: dict[str, Any], path: FieldPath, value: object) -> None:
         body[name] = inner = dict(inner) if isinstance(inner, dict) else {}
         body = inner
     body[path[-1]] = value
-
-
-def body_head(model: str, output_tokens: int, extra: Mapping[str, Any]) -> bytes:
-    """The JSON object without its closing brace; `extra` holds the engine's own fields as well."""
-    return orjson.dumps({**extra, "model": model, **_STREAM_FIELDS, "max_tokens": output_tokens})[:-1]
 
 
 def _cards(models: object) -> list[dict[str, Any]]:

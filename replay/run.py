@@ -24,23 +24,24 @@ from corpus.run import SentRequest, refuse_existing_run, write_run
 from corpus.session import Session
 from corpus.tokenizer import load_tokenizer
 from replay.commands import StopReason
+from replay.addressing import trial_fields
+from replay.calibrate import calibrate
 from replay.connection import Clock
 from replay.content import Material
 from replay.content_pool import build_pool
-from replay.endpoints import ENDPOINTS, chat_body, completion_body
+from replay.endpoints import ENDPOINTS
+from replay.framing import Framing
+from replay.items import kinds_in
 from replay.plan import DrawGraph
 from replay.prediction import with_predictions
 from replay.progress import Meter, Progress, Tally
 from replay.run_plan import RunPlan, plan_run
-from replay.settings import ReplaySettings, check_settings, describe
+from replay.settings import ReplaySettings, check_settings, describe, engine_in
 from replay.shift import Share, Shift, Worked
 from replay.summary import RunFacts, summarise
 from replay.team import Team, TeamWork
-from replay.transport import Outcome, Transport
 
 _REPORT_EVERY_S: Final = 0.5
-_PREFLIGHT_TOKENS: Final = 8
-_PREFLIGHT_TIMEOUT_S: Final = 120.0
 
 
 def run_replay(
@@ -65,11 +66,11 @@ def run_replay(
     with _row_folder(settings.out) as folder:
         shares = _shares(by_number, planned, material, settings, folder)
         try:
-            done = asyncio.run(_perform(shares, settings, progress))
+            done, framing = asyncio.run(_perform(shares, settings, progress))
         except OSError as error:
             raise AgentreelError(f"{settings.out}: rows cannot be written ({error.strerror or error})") from error
         rows = with_predictions(_rows(share.rows for share in shares), by_number.__getitem__)
-    config = describe(settings)
+    config = {**describe(settings), "framing": framing.describe()}
     decided = {name: config[name] for name in ("corpus_fingerprint", "seed", "version")}
     summary = {**summarise(rows, _facts(done, planned)), **decided}
     write_run(settings.out, config, rows, summary, force=settings.force)
@@ -100,11 +101,15 @@ def _shares(
     ]
 
 
-async def _perform(shares: Sequence[Share], settings: ReplaySettings, progress: Callable[[Progress], None]) -> TeamWork:
+async def _perform(
+    shares: Sequence[Share], settings: ReplaySettings, progress: Callable[[Progress], None]
+) -> tuple[TeamWork, Framing]:
     """All lanes to their end, here or in worker processes; `progress` is told twice a second."""
-    await _preflight(shares[0].material, settings)
+    engine, share = engine_in(settings), shares[0]
+    fields = trial_fields(engine, settings.endpoint, settings.hints, settings.extra_body, 1)
+    framing = await calibrate(share.material, settings, fields, kinds_in(share.sessions.values()))
     clock = Clock()
-    shares = [replace(share, origin_ns=clock.origin_ns) for share in shares]
+    shares = [replace(share, origin_ns=clock.origin_ns, framing=framing) for share in shares]
     meter = Meter(settings.duration_s, len(shares))
     performing = _alone(shares[0], meter, clock) if len(shares) == 1 else _together(shares, meter, clock)
     reporting = asyncio.ensure_future(_report(meter, clock, progress))
@@ -115,7 +120,7 @@ async def _perform(shares: Sequence[Share], settings: ReplaySettings, progress: 
         with suppress(asyncio.CancelledError):
             await reporting
     progress(meter.progress(clock.now_us() / 1e6))
-    return done
+    return done, framing
 
 
 async def _alone(share: Share, meter: Meter, clock: Clock) -> TeamWork:
@@ -147,30 +152,6 @@ async def _together(shares: Sequence[Share], meter: Meter, clock: Clock) -> Team
     team = Team(shares, hear, stopped.is_set)
     with _stopping_on_signals(stopped.set):
         return await asyncio.to_thread(team.run)
-
-
-async def _preflight(material: Material, settings: ReplaySettings) -> None:
-    """One tiny request, so that a server that cannot serve the run says so in its own words before it."""
-    endpoint = ENDPOINTS[settings.endpoint]
-    (text,) = material.write(["preflight"], _PREFLIGHT_TOKENS, flat=True)
-    if endpoint.form == "ids":
-        body = completion_body(settings.model, text, 1, settings.extra_body)
-    else:
-        body = chat_body(settings.model, [("user", text)], 1, settings.extra_body)
-    outcome = Outcome()
-    timeout_s = min(_PREFLIGHT_TIMEOUT_S, settings.request_timeout_s)
-    async with Transport(settings.url, endpoint, settings.headers, timeout_s, Clock()) as transport:
-        await transport.send(body, outcome, lambda _at_us: None)
-        where = describe(settings)["url"]
-    if outcome.error is None:
-        return
-    if outcome.status is None:
-        raise InputError(where, f"cannot reach the server ({outcome.detail})", "start it or check --url")
-    raise InputError(
-        where,
-        f"refused a test request for model {settings.model!r} (HTTP {outcome.status}): {outcome.detail}",
-        "check --model, --endpoint and --header",
-    )
 
 
 @contextmanager

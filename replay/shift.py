@@ -22,6 +22,7 @@ from replay.connection import Clock
 from replay.content import Material
 from replay.driver import Driver
 from replay.endpoints import ENDPOINTS
+from replay.framing import NO_FRAMING, Framing
 from replay.plan import SessionPlan
 from replay.progress import Brief, Tally, brief
 from replay.rows import row_of
@@ -39,6 +40,7 @@ class Share:
     settings: ReplaySettings
     origin_ns: int  # of the clock that all shares of a run go by
     rows: Path
+    framing: Framing = NO_FRAMING
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,7 +62,7 @@ class Shift:
         clock = Clock(share.origin_ns)
         self._scheduler = Scheduler(share.plans, share.rules)
         self._transport = Transport(settings.url, endpoint, settings.headers, settings.request_timeout_s, clock)
-        bodies = Bodies(share.sessions, share.material, endpoint, settings)
+        bodies = Bodies(share.sessions, share.material, endpoint, settings, share.framing)
         self.driver = Driver(self._scheduler, self._transport, bodies, clock, self._keep, on_stage)
         self._log = RowLog(share.rows)
         self._news: list[Brief] = []

@@ -11,8 +11,9 @@ import pytest
 from corpus.errors import InputError
 from replay.addressing import HINTS, Addressing, trial_fields
 from replay.commands import Send
-from replay.endpoints import ENDPOINTS, EndpointName, chat_body, completion_body
+from replay.endpoints import ENDPOINTS, EndpointName, request_body
 from replay.engines import ENGINES, EngineName
+from replay.items import Item
 from replay.plan import PlanRules, plan_session
 from tests.replay.rehearsal import Asked, edge, session_of
 
@@ -114,15 +115,15 @@ def test_a_test_request_has_every_field_that_a_request_may_have() -> None:
 def whole(engine: EngineName, endpoint: EndpointName, request: int, *hints: str) -> dict[str, Any]:
     made = addressing(engine, endpoint, *hints, extra={"temperature": 0})
     fields = made.fields(send(request))
+    laid = [(Item("system", 0, 2), b" be brief"), (Item("user", 2, 4), b" do it")]
     if endpoint == "completions":
-        body = completion_body("m", b"11,12,13", 7, fields)
-    else:
-        body = chat_body("m", [("system", b" be brief"), ("user", b" do it")], 7, fields)
+        laid = [(Item("user", 0, 3), b"11,12,13")]
+    body = request_body(ENDPOINTS[endpoint], "m", laid, 7, fields)
     return {"path": ENDPOINTS[endpoint].path, "headers": made.headers(send(request)), "body": orjson.loads(body)}
 
 
 @pytest.mark.parametrize("engine", ENGINES)
-@pytest.mark.parametrize("endpoint", ["completions", "chat"])
+@pytest.mark.parametrize("endpoint", ENDPOINTS)
 def test_whole_requests_are_those_in_the_golden_files(engine: EngineName, endpoint: EndpointName) -> None:
     if endpoint == "completions" and not ENGINES[engine].ids:
         assert not (GOLDEN / f"{engine}.{endpoint}.json").exists()

@@ -14,6 +14,7 @@ from replay.commands import Send
 from replay.content import Material
 from replay.content_pool import build_pool
 from replay.endpoints import ENDPOINTS, EndpointName
+from replay.framing import NO_FRAMING, Framing
 from replay.plan import plan_session
 from replay.settings import ReplaySettings
 from tests.replay.rehearsal import PLAIN_RULES, Asked, WordTokenizer, edge, session_of
@@ -21,16 +22,16 @@ from tests.replay.rehearsal import PLAIN_RULES, Asked, WordTokenizer, edge, sess
 SESSION = session_of(
     [
         Asked(0, 1, (1, 2), input_tokens=150, segments=(("system", 20), ("user", 130))),
-        Asked(2, 3, (1, 2, 3), segments=(("system", 20), ("user", 130), ("assistant", 30), ("tool_result", 12))),
+        Asked(2, 3, (1, 2, 3), segments=(("system", 20), ("user", 130), ("tool_call", 30), ("tool_result", 12))),
     ],
     [edge(0, 1, 1)],
 )
 
 
-def bodies(endpoint: EndpointName = "completions", session: Session = SESSION) -> Bodies:
+def bodies(endpoint: EndpointName = "completions", session: Session = SESSION, framing: Framing = NO_FRAMING) -> Bodies:
     row = ENDPOINTS[endpoint]
     settings = ReplaySettings("http://h:1", "m", Path("run"), "words", endpoint=endpoint)
-    return Bodies({0: session}, Material(build_pool(WordTokenizer()), row.form), row, settings)
+    return Bodies({0: session}, Material(build_pool(WordTokenizer()), row.form), row, settings, framing)
 
 
 def send(request: int, play: int = 0, output_tokens: int = 2) -> Send:
@@ -59,7 +60,10 @@ async def test_output_length_is_decided_when_sent_not_when_prepared() -> None:
 async def test_chat_speaks_in_the_roles_of_the_segments() -> None:
     made = await body(bodies("chat"), 1)
     assert [message["role"] for message in made["messages"]] == ["system", "user", "assistant", "tool"]
-    assert [len(message["content"].split()) for message in made["messages"]] == [20, 130, 30, 12]
+    assert [len(message["content"].split()) for message in made["messages"]] == [20, 130, 0, 12]
+    (call,) = made["messages"][2]["tool_calls"]
+    assert len(orjson.loads(call["function"]["arguments"])["input"].split()) == 30
+    assert call["id"] == made["messages"][3]["tool_call_id"]
 
 
 async def test_chat_without_segments_is_one_user_message() -> None:
@@ -97,3 +101,21 @@ async def test_prompts_are_held_up_to_a_limit_only(monkeypatch: pytest.MonkeyPat
         await made.prepare(0, 0, request)
     assert list(made._prompts) == [(0, 0)]
     assert len((await body(made, 1))["prompt"]) == 192
+
+
+@pytest.mark.parametrize("endpoint", ENDPOINTS)
+async def test_bodies_are_the_same_bytes_in_any_order(endpoint: EndpointName) -> None:
+    framing = Framing({("start", "system"): 4.5, ("system", "user"): 3.0, ("user", "call"): 9.5})
+    forwards, backwards = bodies(endpoint, framing=framing), bodies(endpoint, framing=framing)
+    await backwards.prepare(1, 0, 1)
+    asked = [send(request, play=play) for play in (0, 1) for request in (0, 1)]
+    sent = [await forwards.body(one) for one in asked]
+    assert [await backwards.body(one) for one in reversed(asked)] == sent[::-1]
+    assert len(set(sent)) == 4
+
+
+async def test_what_the_template_adds_is_taken_off_the_content() -> None:
+    framing = Framing({("start", "system"): 4.5, ("system", "user"): 3.0, ("user", "call"): 9.5})
+    made = await body(bodies("chat", framing=framing), 1)
+    counts = [len(message["content"].split()) for message in made["messages"]]
+    assert counts == [16, 127, 0, 12]  # 15.5 and 142.5 in all

@@ -1,21 +1,32 @@
 from __future__ import annotations
 
-from typing import get_args
+from typing import Any
 
 import orjson
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
-from corpus.session import Role
-from replay.endpoints import CHAT_ROLES, ENDPOINTS, chat_body, chat_spans, completion_body, endpoint_url
+from replay.endpoints import ENDPOINTS, EndpointName, Laid, endpoint_url, request_body
+from replay.items import Item, Kind
 
-ROLES: tuple[Role, ...] = get_args(Role)
+KINDS: tuple[Kind, ...] = ("system", "user", "assistant", "call", "call", "result", "result", "user")
 
 
-def test_completion_body_limits_the_output_and_asks_for_usage() -> None:
-    body = orjson.loads(completion_body("m", b"1,2,3", 7, {"temperature": 0.5}))
-    assert body == {
+def laid(*kinds: Kind) -> Laid:
+    items, calls = [], [n for n, kind in enumerate(kinds) if kind == "call"]
+    for n, kind in enumerate(kinds):
+        call = n if kind == "call" else calls.pop(0) if kind == "result" else 0
+        items.append((Item(kind, n, n + 1, call), b" %d" % n))
+    return items
+
+
+def body(endpoint: EndpointName, *kinds: Kind, **extra: Any) -> dict[str, Any]:
+    found: dict[str, Any] = orjson.loads(request_body(ENDPOINTS[endpoint], 'm"', laid(*kinds), 7, extra))
+    return found
+
+
+def test_completions_take_ids_and_are_asked_for_usage() -> None:
+    made = request_body(ENDPOINTS["completions"], "m", [(Item("user", 0, 3), b"1,2,3")], 7, {"temperature": 0.5})
+    assert orjson.loads(made) == {
         "model": "m",
         "prompt": [1, 2, 3],
         "max_tokens": 7,
@@ -25,78 +36,83 @@ def test_completion_body_limits_the_output_and_asks_for_usage() -> None:
     }
 
 
-def test_chat_body_carries_roles_and_texts() -> None:
-    body = orjson.loads(chat_body('m"', [("system", b" be"), ("user", b" do"), ("tool", b" done")], 1, {}))
-    assert body["model"] == 'm"'
-    assert body["messages"] == [
-        {"role": "system", "content": " be"},
-        {"role": "user", "content": " do"},
-        {"role": "tool", "tool_call_id": "call_2", "content": " done"},
+def test_chat_puts_calls_into_the_message_before_them() -> None:
+    function = {"name": "tool", "arguments": '{"input":" 3"}'}
+    assert body("chat", *KINDS)["messages"] == [
+        {"role": "system", "content": " 0"},
+        {"role": "user", "content": " 1"},
+        {
+            "role": "assistant",
+            "content": " 2",
+            "tool_calls": [
+                {"id": "call_000000003", "type": "function", "function": function},
+                {
+                    "id": "call_000000004",
+                    "type": "function",
+                    "function": {"name": "tool", "arguments": '{"input":" 4"}'},
+                },
+            ],
+        },
+        {"role": "tool", "content": " 5", "tool_call_id": "call_000000003"},
+        {"role": "tool", "content": " 6", "tool_call_id": "call_000000004"},
+        {"role": "user", "content": " 7"},
     ]
+    assert [message["role"] for message in body("chat", "user", "call", "result")["messages"]] == [
+        "user",
+        "assistant",
+        "tool",
+    ]
+
+
+def test_messages_have_blocks_and_results_that_answer_them_together() -> None:
+    made = body("messages", *KINDS)
+    assert made["system"] == " 0"
+    assert (made["max_tokens"], "stream_options" in made) == (7, False)
+    assert made["messages"] == [
+        {"role": "user", "content": [{"type": "text", "text": " 1"}]},
+        {
+            "role": "assistant",
+            "content": [
+                {"type": "text", "text": " 2"},
+                {"type": "tool_use", "id": "call_000000003", "name": "tool", "input": {"input": " 3"}},
+                {"type": "tool_use", "id": "call_000000004", "name": "tool", "input": {"input": " 4"}},
+            ],
+        },
+        {
+            "role": "user",
+            "content": [
+                {"type": "tool_result", "tool_use_id": "call_000000003", "content": " 5"},
+                {"type": "tool_result", "tool_use_id": "call_000000004", "content": " 6"},
+            ],
+        },
+        {"role": "user", "content": [{"type": "text", "text": " 7"}]},
+    ]
+
+
+def test_responses_have_one_item_for_everything() -> None:
+    made = body("responses", *KINDS)
+    assert made["instructions"] == " 0"
+    assert (made["max_output_tokens"], made["store"], "max_tokens" in made) == (7, False, False)
+    call = {"type": "function_call", "name": "tool"}
+    assert made["input"] == [
+        {"role": "user", "content": " 1"},
+        {"role": "assistant", "content": " 2"},
+        {**call, "call_id": "call_000000003", "arguments": '{"input":" 3"}'},
+        {**call, "call_id": "call_000000004", "arguments": '{"input":" 4"}'},
+        {"type": "function_call_output", "call_id": "call_000000003", "output": " 5"},
+        {"type": "function_call_output", "call_id": "call_000000004", "output": " 6"},
+        {"role": "user", "content": " 7"},
+    ]
+
+
+@pytest.mark.parametrize("endpoint", ["chat", "messages", "responses"])
+def test_a_conversation_without_system_says_none(endpoint: EndpointName) -> None:
+    made = body(endpoint, "user", temperature=0)
+    assert not {"system", "instructions"} & made.keys()
+    assert (made["model"], made["temperature"], made["stream"]) == ('m"', 0, True)
 
 
 @pytest.mark.parametrize("base", ["http://h:1", "http://h:1/", "http://h:1/v1", "http://h:1/v1/"])
 def test_url_may_have_its_v1_or_not(base: str) -> None:
     assert endpoint_url(base, ENDPOINTS["completions"]) == "http://h:1/v1/completions"
     assert endpoint_url(base + "/", ENDPOINTS["chat"]) == "http://h:1/v1/chat/completions"
-
-
-def test_every_role_of_a_corpus_speaks_in_a_chat() -> None:
-    assert set(CHAT_ROLES) == set(ROLES)
-
-
-def test_segments_become_messages_with_neighbours_merged() -> None:
-    segments: list[tuple[Role, int]] = [
-        ("tools", 10),
-        ("system", 5),
-        ("user", 3),
-        ("reminder", 2),
-        ("thinking", 4),
-        ("tool_call", 4),
-        ("tool_result", 7),
-    ]
-    assert chat_spans(35, tuple(segments)) == [
-        ("system", 0, 15),
-        ("user", 15, 20),
-        ("assistant", 20, 28),
-        ("tool", 28, 35),
-    ]
-
-
-def test_prompt_without_segments_is_one_user_message() -> None:
-    assert chat_spans(9, ()) == [("user", 0, 9)]
-
-
-def test_last_message_is_a_question_and_later_system_text_speaks_as_the_user() -> None:
-    assert chat_spans(6, (("user", 2), ("system", 2), ("assistant", 2))) == [("user", 0, 6)]
-    assert chat_spans(5, (("system", 5),)) == [("user", 0, 5)]
-
-
-@given(tokens=st.integers(1, 60), segments=st.lists(st.tuples(st.sampled_from(ROLES), st.integers(0, 20)), max_size=6))
-def test_messages_cover_the_prompt_exactly_whatever_the_segments_say(
-    tokens: int, segments: list[tuple[Role, int]]
-) -> None:
-    spans = chat_spans(tokens, tuple(segments))
-    assert [start for _, start, _ in spans] == [0, *(stop for _, _, stop in spans[:-1])]
-    assert spans[-1][2] == tokens
-    assert all(stop > start for _, start, stop in spans)
-    assert spans[-1][0] in ("user", "tool")
-
-
-def test_completion_chunk_without_text_is_still_a_token() -> None:
-    assert ENDPOINTS["completions"].has_token({"text": ""})
-
-
-@pytest.mark.parametrize(
-    ("choice", "is_token"),
-    [
-        ({"delta": {"role": "assistant", "content": ""}, "finish_reason": None}, False),
-        ({"delta": {"content": "hi"}}, True),
-        ({"delta": {"reasoning_content": "hm"}}, True),
-        ({"delta": {"tool_calls": [{}]}}, True),
-        ({"delta": {}, "finish_reason": "length"}, True),
-        ({"delta": None}, False),
-    ],
-)
-def test_chat_chunk_is_a_token_when_it_says_something(choice: dict[str, object], is_token: bool) -> None:
-    assert ENDPOINTS["chat"].has_token(choice) is is_token

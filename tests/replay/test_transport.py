@@ -9,11 +9,17 @@ import pytest
 from aiohttp import web
 
 from replay.connection import Clock
-from replay.endpoints import ENDPOINTS, completion_body
+from replay.endpoints import ENDPOINTS, request_body
+from replay.items import Item
 from replay.transport import Outcome, Transport
 from tests.replay.loopback import Misbehave, Server, begin, chunk, hang, refusal, serving
 
-BODY = completion_body("m", b",".join([b"1"] * 130), 3, {})
+
+def body_of(ids: bytes, output_tokens: int) -> bytes:
+    return request_body(ENDPOINTS["completions"], "m", [(Item("user", 0, 1), ids)], output_tokens, {})
+
+
+BODY = body_of(b",".join([b"1"] * 130), 3)
 
 
 async def send(server: Server, body: bytes = BODY, timeout_s: float = 20, times: int = 1) -> list[Outcome]:
@@ -56,7 +62,7 @@ async def test_good_answer_has_all_its_times_and_counts() -> None:
 async def test_large_body_arrives_whole() -> None:
     ids = b",".join([b"12345"] * 400_000)
     async with serving(Server()) as server:
-        (outcome,) = await send(server, completion_body("m", ids, 1, {}))
+        (outcome,) = await send(server, body_of(ids, 1))
     assert outcome.usage is not None
     assert outcome.usage.input_tokens == 400_000
 
