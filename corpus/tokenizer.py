@@ -44,15 +44,14 @@ class Tokenizer:
     """One vocabulary; make it with `load_tokenizer`. `sha256` is that of the tokenizer.json as found."""
 
     def __init__(
-        self, name: str, sha256: str, vocab_size: int, reference: tokenizers.Tokenizer, encode: Encode
+        self, name: str, sha256: str, ordinary: NDArray[np.bool_], reference: tokenizers.Tokenizer, encode: Encode
     ) -> None:
         self.name: Final = name
         self.sha256: Final = sha256
-        self.vocab_size: Final = vocab_size  # one above the highest id, those of control tokens included
+        self.vocab_size: Final = len(ordinary)  # one above the highest id, those of control tokens included
         self._reference = reference
         self._encode = encode
-        self._ordinary = np.zeros(vocab_size, dtype=np.bool_)
-        self._ordinary[list(reference.get_vocab(with_added_tokens=False).values())] = True
+        self._ordinary = ordinary  # by id: text can encode to it
 
     def encode(self, text: str) -> Ids:
         """No special token is added or recognised; lone surrogates count as U+FFFD. The array is read-only."""
@@ -64,7 +63,7 @@ class Tokenizer:
         def encode(texts: list[str]) -> list[Ids]:
             return [order[ids] for ids in self._encode(texts)]
 
-        return Tokenizer(self.name, self.sha256, self.vocab_size, self._reference, encode)
+        return Tokenizer(self.name, self.sha256, self._ordinary, self._reference, encode)
 
     def decode(self, ids: Sequence[int] | NDArray[Any]) -> str:
         """Bytes that are no UTF-8 become U+FFFD; ValueError for an id that text never encodes to."""
@@ -171,14 +170,17 @@ def _parse(name: str, sha256: str, path: Path, content: bytes, *, fast: bool) ->
         reference = tokenizers.Tokenizer.from_str(plain)
     except Exception as error:  # tokenizers raises bare Exception
         raise InputError(path, f"is no tokenizer.json: {error}") from error
-    vocabulary = reference.get_vocab(with_added_tokens=False)
+    vocabulary = values["model"]["vocab"]
+    if not isinstance(vocabulary, dict):
+        vocabulary = reference.get_vocab(with_added_tokens=False)
     if not vocabulary:
         raise InputError(path, "is a tokenizer.json without a vocabulary")
-    size = 1 + max([*vocabulary.values(), *added.values()])
+    ordinary = np.zeros(1 + max([*vocabulary.values(), *added.values()]), dtype=np.bool_)
+    ordinary[list(vocabulary.values())] = True
     encode = _reference_encoder(reference)
     if fast:
         encode = checked_encoder(name, lambda: _fast_encoder(plain), encode, [*TRICKY_TEXTS, " x".join(added)])
-    return Tokenizer(name, sha256, size, reference, encode)
+    return Tokenizer(name, sha256, ordinary, reference, encode)
 
 
 def _reference_encoder(reference: tokenizers.Tokenizer) -> Encode:

@@ -139,9 +139,11 @@ class Connections:
 
     async def acquire(self, *, fresh: bool = False) -> Connection:
         """A kept connection, else a new one; raises OSError (TimeoutError included) when there is none to be had."""
-        self._drop_stale()
-        if self._free and not fresh:
-            return self._free.pop()
+        while self._free and not fresh:
+            connection = self._free.pop()
+            if connection.is_open and connection.free_since_s > time.monotonic() - _KEEP_IDLE_S:
+                return connection
+            connection.close()
         return await self._open()
 
     def release(self, connection: Connection) -> None:
