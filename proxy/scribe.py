@@ -27,6 +27,8 @@ SYNC_INTERVAL_US: Final = 1_000_000
 # How old a record is when its turn comes: by then its request was passed on and the answer has mostly begun, so parsing
 # (which holds the interpreter's lock for milliseconds) delays neither. It adds to what a kill can cost.
 REST_US: Final = 80_000
+# With more than this waiting nothing rests: memory is then worth more than latency.
+RESTING_BYTES: Final = 16 * 1024 * 1024
 
 _log = logging.getLogger(__name__)
 
@@ -79,6 +81,8 @@ class Scribe:
         self._attempt(self._pen.close)
 
     def _rest(self, record: Record) -> None:
+        if self._backlog.held_bytes > RESTING_BYTES:
+            return
         heard_us = record.t_body_us if isinstance(record, RequestRecord) else record.t_end_us
         self._backlog.wait_closed(min(REST_US, heard_us + REST_US - self._clock()) / 1e6)
 

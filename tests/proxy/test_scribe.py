@@ -10,7 +10,7 @@ import pytest
 from corpus.exchange import GapRecord, Identity, RequestRecord, ResponseRecord
 from proxy.annotator import Annotator
 from proxy.backlog import Backlog
-from proxy.scribe import REST_US, Fsync, Scribe
+from proxy.scribe import REST_US, RESTING_BYTES, Fsync, Scribe
 
 REQUEST = RequestRecord("e1", 1, 2, "POST", "/x", "other", "u", (), Identity(), None, 3, b"ask")
 RESPONSE = ResponseRecord("e1", "complete", 200, (), 3, 4, 5, (6,), (1,), None, None, 6, b"answer")
@@ -135,3 +135,17 @@ def test_what_cannot_be_read_for_a_fault_of_ours_is_stored_as_it_was_heard(monke
     scribe = write(pen, REQUEST, RESPONSE)
     assert pen.calls == ["request e1", "response e1", "close"]
     assert (scribe.counts["unnamed"], scribe.counts["write_errors"]) == (2, 0)
+
+
+def test_nothing_rests_while_much_is_waiting(monkeypatch: pytest.MonkeyPatch) -> None:
+    waits: list[float] = []
+    monkeypatch.setattr(Backlog, "wait_closed", lambda _self, timeout_s: waits.append(timeout_s))
+    backlog = Backlog()
+    for number in range(3):
+        body = bytes(RESTING_BYTES // 2)
+        backlog.put(replace(REQUEST, exchange_id=f"e{number}", t_body_us=5_000_000, body=body))
+    backlog.close()
+    scribe = Scribe(backlog, Notes(), "never", lambda: 5_000_000)
+    scribe.start()
+    scribe.finish()
+    assert len(waits) == 2  # behind the first there was more than that
