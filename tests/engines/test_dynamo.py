@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import pytest
 
+from corpus.server_metrics import ServerSample, read_server_metrics
 from tests.engines.conftest import Say, started
 from tests.engines.dynamo import Isolated, isolated_python, serving_dynamo
 from tests.engines.replays import replay, sentence
@@ -32,3 +33,25 @@ def test_recorded_corpus_is_replayed_through_the_kv_router(
         assert row.measured_output_tokens == row.planned_output_tokens
     assert 0 < run.summary["cached_tokens"] < run.summary["input_tokens"]
     say(sentence(f"Dynamo, recorded from {whose}", run))
+
+
+def test_hints_are_taken_and_metrics_tell_what_the_answers_told(
+    dynamo: Isolated, corpus: Path, tmp_path: Path, say: Say
+) -> None:
+    out = tmp_path / "run"
+    options = ("--warmup", "none", "--concurrency", "3", "--speedup", "10", "--seed", "7", "--hints", "all")
+    run = replay(corpus, dynamo.url, out, *options, "--metrics-url", dynamo.url, enter=dynamo.enter)
+    assert (run.summary["engine"], run.summary["errors"], run.summary["edge_violations"]) == ("dynamo", 0, 0)
+    (source,) = run.summary["server"]["sources"].values()
+    assert source["failures"] == 0
+    first, last = ({s.name: s.value for s in samples} for samples in _ends(read_server_metrics(out)))
+    grown = {name: last[name] - first[name] for name in ("prompt_tokens", "output_tokens", "hbm_hit_tokens")}
+    told = {name: run.summary[name] for name in ("input_tokens", "output_tokens", "cached_tokens")}
+    assert list(grown.values()) == list(told.values())
+    say(sentence("Dynamo, with hints", run))
+
+
+def _ends(samples: Sequence[ServerSample]) -> tuple[list[ServerSample], list[ServerSample]]:
+    """The first and the last scrape."""
+    begin, end = samples[0].at_us, samples[-1].at_us
+    return [s for s in samples if s.at_us == begin], [s for s in samples if s.at_us == end]
