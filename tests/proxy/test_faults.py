@@ -17,11 +17,11 @@ import pytest
 from corpus.capture.reader import Captures, open_captures
 from corpus.capture.writer import CaptureWriter
 from corpus.exchange import RequestRecord
-from proxy.annotator import Annotator
 from proxy.backlog import Backlog
 from tests.proxy.conftest import Record, Recording
 from tests.proxy.loopback import EVENT, OK_JSON, SSE_HEAD, TIMEOUT_S, Client, RawRequest, Upstream, chunked
 from tests.proxy.test_recorder import SCRIPT
+from tests.proxy.websockets import MASK, connected, create, frame, hold, upgrade, upgraded
 
 
 def ask(recording: Recording, number: int, size: int = 1) -> None:
@@ -84,10 +84,10 @@ def test_a_slow_disk_costs_bodies_never_traffic(record: Record, monkeypatch: pyt
 
 
 def test_a_broken_recorder_is_a_gap(recording: Recording, monkeypatch: pytest.MonkeyPatch) -> None:
-    def broken(_self: Annotator, _record: RequestRecord) -> RequestRecord:
+    def broken(_self: CaptureWriter, _record: RequestRecord) -> None:
         raise RuntimeError("planted")
 
-    monkeypatch.setattr(Annotator, "annotate_request", broken)
+    monkeypatch.setattr(CaptureWriter, "write_request", broken)
     for number in range(3):
         ask(recording, number)
     totals = recording.stop()
@@ -127,6 +127,28 @@ def test_after_a_kill_what_was_written_is_there_and_what_was_in_flight_is_unknow
         kill(process)
     captures = open_captures(tmp_path / "captures")
     assert [exchange.end for exchange in captures.exchanges()] == ["complete"] * 5 + ["unknown"]
+    assert captures.damage == []
+
+
+def test_a_websocket_in_flight_at_a_kill_is_unknown_be_it_a_handshake_or_a_turn(
+    upstream: Upstream, tmp_path: Path
+) -> None:
+    process, url = start(tmp_path / "captures", upstream)
+    go_on, talk = hold()
+    upstream.answer = upgraded(talk)
+    with connected(url) as idle, connected(url) as asking, Client(url) as shaking:
+        asking.send(frame(create(), mask=MASK))
+        upstream.answer = lambda connection, _request: talk(connection)
+        shaking.send(upgrade())
+        folder = tmp_path / "captures"
+        wait_for(lambda: sum(1 for e in open_captures(folder).exchanges()) == 3)
+        wait_for(lambda: any(e.request.body for e in open_captures(folder).exchanges()))
+        kill(process)
+        idle.socket.close()
+    go_on.set()
+    captures = open_captures(tmp_path / "captures")
+    found = sorted((exchange.request.body, exchange.end) for exchange in captures.exchanges())
+    assert found == [(b"", "unknown"), (b"", "unknown"), (create(), "unknown")]
     assert captures.damage == []
 
 
