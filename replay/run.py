@@ -21,14 +21,16 @@ from typing import Any, Final
 from corpus.errors import AgentreelError, InputError
 from corpus.row_log import read_row_log
 from corpus.run import SentRequest, refuse_existing_run, write_run
+from corpus.server_metrics import FILE_NAME, read_server_metrics
 from corpus.session import Session
 from corpus.tokenizer import load_tokenizer
-from replay.commands import StopReason
 from replay.addressing import trial_fields
 from replay.calibrate import calibrate
+from replay.commands import StopReason
 from replay.connection import Clock
 from replay.content import Material
 from replay.content_pool import build_pool
+from replay.economy import chips_of
 from replay.endpoints import ENDPOINTS
 from replay.framing import Framing
 from replay.items import kinds_in
@@ -36,7 +38,10 @@ from replay.plan import DrawGraph
 from replay.prediction import with_predictions
 from replay.progress import Meter, Progress, Tally
 from replay.run_plan import RunPlan, plan_run
-from replay.settings import ReplaySettings, check_settings, describe, engine_in
+from replay.scraping import Scraper, Source, metrics_sources, scraping, told_of
+from replay.server import look_at
+from replay.server_summary import summarise_server
+from replay.settings import ReplaySettings, check_settings, describe, engine_in, named_engine
 from replay.shift import Share, Shift, Worked
 from replay.summary import RunFacts, summarise
 from replay.team import Team, TeamWork
@@ -58,6 +63,10 @@ def run_replay(
     check_settings(settings)
     refuse_existing_run(settings.out, force=settings.force)
     planned = plan_run(sessions, settings, draw)
+    server = asyncio.run(look_at(settings.url, settings.model, settings.headers, named_engine(settings)))
+    settings = replace(settings, engine=server.engine.name)
+    check_settings(settings)
+    sources = metrics_sources(settings.metrics_urls)
     by_number = {session.session: session for session in sessions}
     pool = build_pool(load_tokenizer(settings.tokenizer, fast=False))
     if pool.words:
@@ -66,14 +75,20 @@ def run_replay(
     with _row_folder(settings.out) as folder:
         shares = _shares(by_number, planned, material, settings, folder)
         try:
-            done, framing = asyncio.run(_perform(shares, settings, progress))
+            done, framing = asyncio.run(_perform(shares, settings, sources, progress))
         except OSError as error:
             raise AgentreelError(f"{settings.out}: rows cannot be written ({error.strerror or error})") from error
         rows = with_predictions(_rows(share.rows for share in shares), by_number.__getitem__)
-    config = {**describe(settings), "framing": framing.describe()}
-    decided = {name: config[name] for name in ("corpus_fingerprint", "seed", "version")}
-    summary = {**summarise(rows, _facts(done, planned)), **decided}
-    write_run(settings.out, config, rows, summary, force=settings.force)
+        facts = _facts(done, planned, settings, server.context_tokens)
+        if sources:
+            samples = read_server_metrics(folder)
+            phases = summarise_server(samples, facts.profile_start_us, facts.profile_end_us)
+            facts = replace(facts, server={**phases, "sources": told_of(sources)})
+        config = {**describe(settings), "framing": framing.describe()}
+        decided = {name: config[name] for name in ("corpus_fingerprint", "seed", "version", "engine")}
+        summary = {**summarise(rows, facts), **decided, "server_context_tokens": server.context_tokens}
+        beside = [folder / FILE_NAME] if sources else []
+        write_run(settings.out, config, rows, summary, beside=beside, force=settings.force)
     return summary
 
 
@@ -102,7 +117,10 @@ def _shares(
 
 
 async def _perform(
-    shares: Sequence[Share], settings: ReplaySettings, progress: Callable[[Progress], None]
+    shares: Sequence[Share],
+    settings: ReplaySettings,
+    sources: Sequence[Source],
+    progress: Callable[[Progress], None],
 ) -> tuple[TeamWork, Framing]:
     """All lanes to their end, here or in worker processes; `progress` is told twice a second."""
     engine, share = engine_in(settings), shares[0]
@@ -111,14 +129,15 @@ async def _perform(
     clock = Clock()
     shares = [replace(share, origin_ns=clock.origin_ns, framing=framing) for share in shares]
     meter = Meter(settings.duration_s, len(shares))
-    performing = _alone(shares[0], meter, clock) if len(shares) == 1 else _together(shares, meter, clock)
-    reporting = asyncio.ensure_future(_report(meter, clock, progress))
-    try:
-        done = await performing
-    finally:
-        reporting.cancel()
-        with suppress(asyncio.CancelledError):
-            await reporting
+    async with scraping(sources, shares[0].rows.parent, clock.now_us) as scraper:
+        performing = _alone(shares[0], meter, clock) if len(shares) == 1 else _together(shares, meter, clock)
+        reporting = asyncio.ensure_future(_report(meter, clock, progress, scraper))
+        try:
+            done = await performing
+        finally:
+            reporting.cancel()
+            with suppress(asyncio.CancelledError):
+                await reporting
     progress(meter.progress(clock.now_us() / 1e6))
     return done, framing
 
@@ -178,9 +197,14 @@ def _stopping_on_signals(stop: Callable[[], None]) -> Iterator[None]:
             loop.remove_signal_handler(number)
 
 
-async def _report(meter: Meter, clock: Clock, progress: Callable[[Progress], None]) -> None:
+async def _report(meter: Meter, clock: Clock, progress: Callable[[Progress], None], scraper: Scraper | None) -> None:
+    phase = "warmup"
     while True:
-        progress(meter.progress(clock.now_us() / 1e6))
+        told = meter.progress(clock.now_us() / 1e6)
+        if told.phase != phase and scraper is not None:
+            scraper.look_now()
+        phase = told.phase
+        progress(told)
         await asyncio.sleep(_REPORT_EVERY_S)
 
 
@@ -209,7 +233,7 @@ def _stopped(reasons: Sequence[StopReason], problem: str) -> str:
     return failed[0] if failed else "problem" if problem else max(reasons, default="completed")
 
 
-def _facts(done: TeamWork, planned: RunPlan) -> RunFacts:
+def _facts(done: TeamWork, planned: RunPlan, settings: ReplaySettings, context_tokens: int | None) -> RunFacts:
     worked: tuple[Worked, ...] = done.worked
     starts = [one.profile_start_us for one in worked if one.profile_start_us is not None]
     ends = [one.end_us for one in worked if one.end_us is not None]
@@ -226,4 +250,7 @@ def _facts(done: TeamWork, planned: RunPlan) -> RunFacts:
         stopped="interrupted" if interrupted else _stopped(reasons, done.problem),
         problem=done.problem,
         resent=sum(one.resent for one in worked),
+        chips=chips_of(settings.labels),
+        price=settings.price,
+        over_context=planned.longer_than(context_tokens),
     )

@@ -18,6 +18,7 @@ import pytest
 import replay.run
 from corpus.errors import InputError, OutputExistsError
 from corpus.run import is_run, read_run
+from corpus.server_metrics import read_server_metrics
 from corpus.session import Session
 from replay.fidelity import judge
 from replay.progress import Progress
@@ -214,3 +215,56 @@ def test_interrupt_leaves_a_valid_run_of_what_was_done(tmp_path: Path) -> None:
     assert summary["unfinished"] >= 1
     assert summary["requests"] == 2 - (summary["unfinished"] - 1)
     assert [row.error for row in run.requests].count("cut") == summary["unfinished"]
+
+
+METRICS = 'vllm:prompt_tokens_total{engine="0"} 7\nvllm:num_requests_running 1\nDCGM_FI_DEV_POWER_USAGE{gpu="0"} 300\n'
+
+
+def test_metrics_of_the_server_go_into_the_run_and_its_summary(tmp_path: Path) -> None:
+    with served(Server(metrics=METRICS)) as server:
+        asked = settings(
+            server,
+            tmp_path / "run",
+            metrics_urls=(server.url, "http://127.0.0.1:9/metrics"),
+            labels={"chips": "2"},
+            price=3.6,
+        )
+        summary = run_replay([tree(0)], asked, quiet)
+    samples = read_server_metrics(tmp_path / "run")
+    assert {sample.name for sample in samples} == {"prompt_tokens", "running", "power_w"}
+    good, bad = summary["server"]["sources"].values()
+    assert (good["failures"], bad["failures"] == bad["scrapes"] > 0) == (0, True)
+    profile = summary["server"]["profile"]
+    assert profile["power_w"] == {"mean": 300, "max": 300}
+    assert summary["energy_j"] == pytest.approx(300 * summary["duration_s"], rel=0.01)
+    assert summary["joules_per_output_token"] == pytest.approx(summary["energy_j"] / summary["output_tokens"])
+    assert summary["usd_per_million_output_tokens"] == pytest.approx(
+        2 * 3.6 / 3600 * summary["duration_s"] / summary["output_tokens"] * 1e6
+    )
+
+
+def test_a_run_that_was_not_asked_for_metrics_has_none(tmp_path: Path) -> None:
+    with served(Server()) as server:
+        summary = run_replay([tree(0)], settings(server, tmp_path / "run"), quiet)
+    assert summary["server"] is None
+    assert not (tmp_path / "run" / "server.parquet").exists()
+
+
+def test_the_engine_is_the_one_the_server_names_and_its_limit_is_told(tmp_path: Path) -> None:
+    models = {"data": [{"id": "m", "owned_by": "sglang", "max_model_len": 301}]}
+    with served(Server(models=models)) as server:
+        summary = run_replay([tree(0)], settings(server, tmp_path / "run", hints=frozenset({"pin"})), quiet)
+    assert (summary["engine"], summary["server_context_tokens"]) == ("sglang", 301)
+    assert summary["warnings"]["more_tokens_than_the_server_takes"] == 2
+    keys = {headers.get("X-SMG-Routing-Key") for headers in server.headers[1:]}
+    assert len(keys) == 3  # the main agent, its sub-agent, the title
+    assert {"x-agentreel-pin"} <= {name.lower() for headers in server.headers for name in headers}
+
+
+def test_where_a_tasks_time_went_adds_up(tmp_path: Path) -> None:
+    with served(Server()) as server:
+        summary = run_replay([tree(0)], settings(server, tmp_path / "run"), quiet)
+    found = summary["critical_path_shares"]
+    assert sum(found[name] for name in ("tools", "client", "first_token", "decode")) == pytest.approx(1)
+    assert summary["task_time_s"]["p50"] > 0
+    assert summary["critical_path_slowdown"]["p50"] > 0
