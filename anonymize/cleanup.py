@@ -2,9 +2,9 @@
 
 A corpus is the model work an agent waited for: requests that were answered, once each. The table is read from the top,
 the first rule that applies names the reason. Attempts that came to nothing (`ATTEMPTS`) are folded into the request
-that came of them, which keeps its own times and tells of them (`anonymize.attempts`), unless they are asked for. Three
-reasons are found only later: `unparsable` and `over_max_input_tokens` when the body is read, `poison_session` when the
-whole session could not be worked on.
+that came of them, which keeps its own times and tells of them (`anonymize.attempts`), unless they are asked for. Four
+are found only later: `unparsable`, `history_missing`, `duplicate` and `over_max_input_tokens` when bodies are read,
+`poison_session` when the whole session could not be worked on.
 """
 
 from __future__ import annotations
@@ -27,6 +27,7 @@ Reason = Literal[
     "error",
     "unparsable",
     "history_missing",
+    "duplicate",
     "over_max_input_tokens",
     "poison_session",
 ]

@@ -14,6 +14,8 @@ from dataclasses import dataclass
 from itertools import groupby
 from typing import Final
 
+import xxhash
+
 from anonymize.attempts import Attempts
 from anonymize.cleanup import ATTEMPTS, reason_to_reject, repeated_attempts
 from corpus.exchange import Exchange, Headers, Identity
@@ -68,6 +70,7 @@ class Hearing:
         self._keep_failed = keep_failed
         self._attempts = Attempts(repeated)
         self._failed: set[str] = set()
+        self._ends_us: dict[tuple[str | None, str, bytes], int] = {}  # by agent, the answer's id and the request's body
         for exchange in ordered:
             reason = reason_to_reject(exchange, repeated, keep_aux=keep_aux, keep_failed=keep_failed)
             if reason is None:
@@ -111,8 +114,20 @@ class Hearing:
             self.rejected["error" if answer.error else "no_answer"] += 1
             self._attempts.failed(exchange)
             return None
+        if self._is_duplicate(exchange, answer):
+            self.rejected["duplicate"] += 1
+            return None
         position = self._positions[exchange.request.exchange_id]
         return Heard(exchange, position, prompt, answer, self._attempts.behind(exchange))
+
+    def _is_duplicate(self, exchange: Exchange, answer: Answer) -> bool:
+        """Whether it was recorded twice, by two recorders on its way: the same words, the same answer, at once."""
+        if answer.message_id is None or exchange.response is None:
+            return False
+        key = (exchange.request.identity.agent_id, answer.message_id, xxhash.xxh3_128_digest(exchange.request.body))
+        ends_us = self._ends_us.setdefault(key, exchange.request.t_request_us)
+        self._ends_us[key] = max(ends_us, exchange.response.t_end_us)
+        return exchange.request.t_request_us < ends_us
 
 
 def _read_bodies(exchange: Exchange, turns: Turns) -> tuple[Prompt, Answer]:

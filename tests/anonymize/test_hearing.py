@@ -93,3 +93,15 @@ def test_a_turn_whose_beginning_was_not_recorded_is_counted() -> None:
     done = anonymize([second, *rest])
     assert done.session is None
     assert done.rejected == {"history_missing": 1 + len(rest)}
+
+
+def test_what_two_recorders_heard_at_once_counts_once() -> None:
+    body = claude_body([user("hi")])
+    first = exchange(1, body, HELLO, end_s=3)
+    echo = exchange(1.5, body, HELLO, end_s=2.5, exchange_id="echo")
+    again = exchange(4, body, HELLO)
+    other = exchange(2, claude_body([user("ho")]), HELLO)
+    done = anonymize([first, echo, other, again])
+    assert done.session is not None
+    assert len(done.session.requests) == 3
+    assert done.rejected == {"duplicate": 1}
