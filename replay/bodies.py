@@ -34,8 +34,11 @@ class Bodies:
         endpoint: Endpoint,
         settings: ReplaySettings,
         framing: Framing = NO_FRAMING,
+        markers: Mapping[int, Mapping[int, int]] | None = None,
     ) -> None:
+        """`markers`: by session and request, see `PlayContent`."""
         self._sessions = sessions
+        self._markers = markers or {}
         self._material = material
         self._framing = framing
         self._endpoint = endpoint
@@ -100,7 +103,8 @@ class Bodies:
     def _content(self, play: int, session: Session) -> tuple[PlayContent, list[SegmentList]]:
         if play not in self._contents:
             prompts = expand_blocks([request.blocks for request in session.requests])
-            content = PlayContent(self._material, session, prompts, self._settings.seed, play)
+            markers = self._markers.get(session.session)
+            content = PlayContent(self._material, session, prompts, self._settings.seed, play, markers)
             segments = expand_segments(session.requests) if self._endpoint.form == "text" else []
             self._contents[play] = (content, segments)
         return self._contents[play]

@@ -59,11 +59,21 @@ class Material:
 
 
 class PlayContent:
-    """Prompts of one play. `prompts` are the block lists of the session's requests, by request number."""
+    """Prompts of one play. `prompts` are the block lists of the session's requests, by request number.
+
+    `markers`: which block of a request's prompt is the first of this play alone, where it is not the first of all.
+    """
 
     def __init__(
-        self, material: Material, session: Session, prompts: Sequence[NDArray[np.int64]], seed: int, play: int
+        self,
+        material: Material,
+        session: Session,
+        prompts: Sequence[NDArray[np.int64]],
+        seed: int,
+        play: int,
+        markers: Mapping[int, int] | None = None,
     ) -> None:
+        self._markers = markers or {}
         self._material = material
         self._key = f"{seed}:{session.session}"
         self._play = play
@@ -121,21 +131,26 @@ class PlayContent:
         last = -(-inside // size)
         low = last if span.flat else min(last, max(1, -(-span.start // size)))
         high = max(low, inside // size)
-        pieces: list[Piece] = [self._part(blocks, number, span, inside) for number in range(span.start // size, low)]
-        pieces += blocks[low:high]
-        pieces += [self._part(blocks, number, span, inside) for number in range(high, last)]
+        marker = self._markers.get(request, 0)
+
+        def parts(start: int, stop: int) -> list[Piece]:
+            return [self._part(blocks, number, span, inside, marker) for number in range(start, stop)]
+
+        pieces = [*parts(span.start // size, low), *blocks[low:high], *parts(high, last)]
+        if low <= marker < high:
+            pieces[marker - span.start // size : marker - span.start // size + 1] = parts(marker, marker + 1)
         if span.stop > whole:
             first = max(span.start, whole) - whole
             place = f"tail {request}:play {self._play}"
             pieces.append(Part(place, first, span.stop - whole - first, span.flat, is_kept=False))
         return pieces
 
-    def _part(self, blocks: list[int], number: int, span: Span, inside: int) -> Part:
+    def _part(self, blocks: list[int], number: int, span: Span, inside: int, marker: int) -> Part:
         """What of block `number` lies in the span."""
         at = number * self._block_size
         first = max(0, span.start - at)
         count = min(self._block_size, inside - at) - first
-        place = str(blocks[number]) if number else f"{blocks[0]}:play {self._play}"
+        place = f"{blocks[number]}:play {self._play}" if number == marker else str(blocks[number])
         return Part(place, first, count, span.flat, is_kept=True)
 
     def _split(self, piece: Piece) -> list[Part]:

@@ -120,6 +120,12 @@ def count_dropped(plans: Iterable[SessionPlan]) -> Counter[str]:
     return total
 
 
+def marker_blocks(plans: Iterable[SessionPlan]) -> dict[int, dict[int, int]]:
+    """By session and request, where prompts begin to differ between plays, if not at their first block."""
+    marked = ((plan, {r.request: r.marker_block for r in plan.requests if r.marker_block}) for plan in plans)
+    return {plan.session: blocks for plan, blocks in marked if blocks}
+
+
 def whole_blocks(input_tokens: int, listed_blocks: int, block_size: int) -> int:
     """How many listed blocks a prompt is made of; the rest of it is a tail of the request's own.
 

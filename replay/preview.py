@@ -21,7 +21,7 @@ from replay.content import Material
 from replay.content_pool import build_pool
 from replay.endpoints import ENDPOINTS
 from replay.method import METHODS, split_at
-from replay.plan import DrawGraph, SessionPlan
+from replay.plan import DrawGraph, SessionPlan, marker_blocks
 from replay.rehearse import Finished, Rehearsed, as_recorded, rehearse
 from replay.run_plan import RunPlan, plan_run
 from replay.sampling import Sampler
@@ -107,7 +107,9 @@ async def _first_requests(
 ) -> list[dict[str, Any]]:
     endpoint = ENDPOINTS[settings.endpoint]
     material = Material(build_pool(load_tokenizer(settings.tokenizer, fast=False)), endpoint.form)
-    bodies = Bodies({session.session: session for session in sessions}, material, endpoint, settings)
+    markers = marker_blocks(send.plan for send in sends)
+    by_number = {session.session: session for session in sessions}
+    bodies = Bodies(by_number, material, endpoint, settings, markers=markers)
     return [_told(send, await bodies.body(send)) for send in sends]
 
 

@@ -23,7 +23,7 @@ from replay.content import Material
 from replay.driver import Driver
 from replay.endpoints import ENDPOINTS
 from replay.framing import NO_FRAMING, Framing
-from replay.plan import SessionPlan
+from replay.plan import SessionPlan, marker_blocks
 from replay.progress import Brief, Tally, brief
 from replay.rows import row_of
 from replay.schedule import Scheduler
@@ -62,7 +62,8 @@ class Shift:
         clock = Clock(share.origin_ns)
         self._scheduler = Scheduler(share.plans, share.rules)
         self._transport = Transport(settings.url, endpoint, settings.headers, settings.request_timeout_s, clock)
-        bodies = Bodies(share.sessions, share.material, endpoint, settings, share.framing)
+        markers = marker_blocks(share.plans)
+        bodies = Bodies(share.sessions, share.material, endpoint, settings, share.framing, markers)
         self.driver = Driver(self._scheduler, self._transport, bodies, clock, self._keep, on_stage)
         self._log = RowLog(share.rows)
         self._news: list[Brief] = []

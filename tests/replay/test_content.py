@@ -137,3 +137,16 @@ def test_missing_names_new_pieces_only_and_tails_are_not_kept() -> None:
 def test_content_does_not_change_between_versions() -> None:
     text = content("text", name="deepseek-v4").prompt(0)
     assert text[:21] == FIRST_BYTES
+
+
+def test_marker_behind_a_prefix_leaves_that_prefix_to_all_plays_and_adds_no_token() -> None:
+    prompts = expand_blocks([request.blocks for request in SESSION.requests])
+    one, other = (PlayContent(material(), SESSION, prompts, 1, play, {0: 1, 1: 1}) for play in (0, 1))
+    for request in (0, 1):
+        mine, theirs = ids(one.prompt(request)), ids(other.prompt(request))
+        assert len(mine) == SESSION.requests[request].input_tokens
+        assert mine[:64] == theirs[:64]
+        assert mine[64:128] != theirs[64:128]
+    assert ids(one.prompt(0))[:128] == ids(one.prompt(1))[:128]  # within a play all is shared as recorded
+    assert ids(one.prompt(1))[128:192] == ids(other.prompt(1))[128:192]
+    assert ids(one.prompt(4))[:64] != ids(other.prompt(4))[:64]  # not marked there: at the front as ever

@@ -1,12 +1,14 @@
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from corpus.errors import InputError
 from corpus.session import Edge
-from replay.plan import PlanRules, Wait, count_dropped, plan_session, whole_blocks
+from replay.plan import Graph, PlanRules, Wait, count_dropped, marker_blocks, plan_session, whole_blocks
 from tests.replay.rehearsal import PLAIN_RULES, Asked, edge, session_of
 
 
@@ -138,3 +140,34 @@ def ancestors(n: int, pairs: list[tuple[int, int]]) -> list[set[int]]:
             if to == dst:
                 found[dst] |= {src} | found[src]
     return found
+
+
+def test_markers_are_listed_only_where_they_are_not_at_the_front() -> None:
+    drawn = plan_session(CHAIN, PLAIN_RULES, lambda _session: Graph(((0, 1, 2),), {}, marker_block={1: 2}))
+    plain = plan_session(replace(CHAIN, session=5), PLAIN_RULES)
+    assert marker_blocks([drawn, plain]) == {0: {1: 2}}
+    assert [request.marker_block for request in drawn.requests] == [0, 2, 0]
+
+
+def test_drawn_graph_may_read_the_clock_otherwise() -> None:
+    drawn = plan_session(CHAIN, PLAIN_RULES, lambda _session: Graph(((0,), (1,), (2,)), {}, starts_us={1: 50_000_000}))
+    moved = drawn.requests[1]
+    assert (moved.recorded_start_us, moved.recorded_end_us, moved.offset_us) == (50_000_000, 52_000_000, 50_000_000)
+
+
+def test_open_loop_has_offsets_and_no_waits() -> None:
+    clocked = replace(CHAIN, source='{"id": "x", "t0_us": 40}')
+    plan = plan_session(clocked, PlanRules(1, 2, None, open_loop=True))
+    assert [(request.offset_us, request.waits) for request in plan.requests] == [
+        (0, ()),
+        (1_500_000, ()),
+        (500_000_000, ()),
+    ]
+    assert plan.clock_us == 20
+    assert plan_session(clocked, PLAIN_RULES).clock_us is None
+
+
+def test_circle_of_a_drawn_graph_is_refused() -> None:
+    waits = {0: (Wait(1, 0, "end"),), 1: (Wait(0, 0, "end"),)}
+    with pytest.raises(InputError, match="without --compat"):
+        plan_session(CHAIN, PLAIN_RULES, lambda _session: Graph(((0,), (1,), (2,)), waits))
