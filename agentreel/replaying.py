@@ -17,6 +17,7 @@ from corpus.fingerprint import fingerprint_sessions
 from corpus.session import Session
 from corpus.tokenizer import DEFAULT_TOKENIZER
 from replay.addressing import HINTS
+from replay.endpoints import ENDPOINTS
 from replay.engines import ENGINES
 from replay.fixed import PREFIX as FIXED_PREFIX
 from replay.fixed import fixed_session
@@ -26,10 +27,10 @@ from replay.settings import ReplaySettings
 _OPTIONS: Final = (
     click.option(
         "--endpoint",
-        type=click.Choice(["completions", "chat"]),
+        type=click.Choice(list(ENDPOINTS)),
         default="completions",
         show_default=True,
-        help="completions sends token ids, chat sends text.",
+        help="completions sends token ids; the others send text, as a conversation where the corpus knows who spoke.",
     ),
     click.option(
         "--tokenizer",

@@ -1,21 +1,26 @@
-"""An inference engine without a GPU: the OpenAI completions and chat APIs in front of a simulated scheduler.
+"""An inference engine without a GPU: completions, chat, Messages and Responses in front of a simulated scheduler.
 
 This is the shell: HTTP in and out, the event loop's clock, one timer. What is computed when is decided in
-`engine_scheduler`, what a request means in `engine_prompts`, what is said in `engine_answers`.
+`engine_scheduler`, what a request means in `engine_prompts`, what is said in `engine_answers`; the two APIs that are
+chats in other words have a module each.
 """
 
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Mapping
 from dataclasses import dataclass, field
+from typing import Final
 
 import orjson
 import xxhash
 from aiohttp import web
 
 from standin.engine_answers import Reply
+from standin.engine_messages import MessagesReply, chat_of_messages
 from standin.engine_metrics import Metrics
-from standin.engine_prompts import Ask, RefusedError, TextEncoder, block_keys, read_ask
+from standin.engine_prompts import Ask, ChatForm, RefusedError, TextEncoder, block_keys, read_ask
+from standin.engine_responses import ResponsesReply, chat_of_responses
 from standin.engine_scheduler import BLOCK_TOKENS, Admitted, Finished, Job, Scheduler, Speed, Token
 from standin.listening import Listening, listen
 
@@ -95,6 +100,15 @@ class _Engine:
             self._timer.cancel()
 
 
+# path -> the body as that of a chat (None: no chat), and how it is answered
+_APIS: Final[Mapping[str, tuple[ChatForm | None, type[Reply]]]] = {
+    "/v1/completions": (None, Reply),
+    "/v1/chat/completions": (lambda body: body, Reply),
+    "/v1/messages": (chat_of_messages, MessagesReply),
+    "/v1/responses": (chat_of_responses, ResponsesReply),
+}
+
+
 class _Handlers:
     def __init__(self, settings: EngineSettings, encoder: TextEncoder) -> None:
         self.settings = settings
@@ -103,8 +117,7 @@ class _Handlers:
 
     def routes(self) -> list[web.RouteDef]:
         return [
-            web.post("/v1/completions", self.completions),
-            web.post("/v1/chat/completions", self.chat),
+            *(web.post(path, self.answer) for path in _APIS),
             web.get("/v1/models", self.models),
             web.get("/health", self.health),
             web.get("/version", self.version),
@@ -112,21 +125,22 @@ class _Handlers:
             web.get("/metrics", self.metrics),
         ]
 
-    async def completions(self, request: web.Request) -> web.StreamResponse:
-        return await self._answer(request, chat=False)
-
-    async def chat(self, request: web.Request) -> web.StreamResponse:
-        return await self._answer(request, chat=True)
-
-    async def _answer(self, request: web.Request, *, chat: bool) -> web.StreamResponse:
+    async def answer(self, request: web.Request) -> web.StreamResponse:
+        chat_form, reply_of = _APIS[request.path]
         raw = await request.read()
         asked = self.settings
         try:
-            ask = read_ask(raw, chat=chat, model=asked.model, context_tokens=asked.context_tokens, encoder=self.encoder)
+            ask = read_ask(
+                raw,
+                chat_form=chat_form,
+                model=asked.model,
+                context_tokens=asked.context_tokens,
+                encoder=self.encoder,
+            )
         except RefusedError as problem:
             return _json(problem.body(), problem.status)
         number, ticket = self.engine.submit(ask)
-        reply = Reply(ask, number, xxhash.xxh3_64_intdigest(ask.ids.tobytes()), asked.created_s)
+        reply = reply_of(ask, number, xxhash.xxh3_64_intdigest(ask.ids.tobytes()), asked.created_s)
         try:
             if ask.stream:
                 return await _stream(request, reply, ticket)

@@ -7,6 +7,7 @@ phrases that clients search for. A chat prompt costs its texts' tokens plus `MES
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Final, Literal, Protocol
 
@@ -60,8 +61,14 @@ class Ask:
     include_usage: bool
 
 
-def read_ask(raw: bytes, *, chat: bool, model: str, context_tokens: int, encoder: TextEncoder) -> Ask:
-    """Raises RefusedError for whatever cannot be served."""
+ChatForm = Callable[[dict[str, Any]], dict[str, Any]]
+
+
+def read_ask(raw: bytes, *, chat_form: ChatForm | None, model: str, context_tokens: int, encoder: TextEncoder) -> Ask:
+    """`chat_form` turns the body into that of a chat; None: it is a completion.
+
+    Raises RefusedError for whatever cannot be served.
+    """
     try:
         body = orjson.loads(raw)
     except ValueError as err:
@@ -72,6 +79,9 @@ def read_ask(raw: bytes, *, chat: bool, model: str, context_tokens: int, encoder
         raise RefusedError(404, f"The model `{body.get('model')}` does not exist.", "model")
     if body.get("n", 1) != 1:
         raise RefusedError(400, "only n=1 is served", "n")
+    chat = chat_form is not None
+    if chat_form is not None:
+        body = chat_form(body)
     ids = _chat_ids(body, encoder) if chat else _prompt_ids(body.get("prompt"), encoder)
     if not len(ids):
         raise RefusedError(400, "the prompt is empty: at least one token is needed", "prompt")

@@ -12,6 +12,7 @@ import pytest_asyncio
 from numpy.typing import NDArray
 
 from standin.engine import EngineSettings, start_engine
+from standin.engine_prompts import MESSAGE_TOKENS, REPLY_TOKENS
 from standin.engine_scheduler import Speed
 from wire.sse import split_sse
 
@@ -112,6 +113,28 @@ async def test_chat_streams_and_plain_chat_say_the_same(client: Client) -> None:
     text = "".join(chunk["choices"][0]["delta"]["content"] for chunk in chunks)
     assert whole["choices"][0]["message"]["content"] == text
     assert whole["usage"]["completion_tokens"] == 9
+
+
+@pytest.mark.parametrize(
+    ("path", "body"),
+    [
+        (
+            "/v1/chat/completions",
+            {"messages": [{"role": "system", "content": "be"}, {"role": "user", "content": "do"}]},
+        ),
+        ("/v1/messages", {"system": "be", "messages": [{"role": "user", "content": "do"}]}),
+        ("/v1/responses", {"instructions": "be", "input": "do"}),
+    ],
+)
+async def test_every_api_frames_a_conversation_alike(client: Client, path: str, body: dict[str, Any]) -> None:
+    limit = "max_output_tokens" if path.endswith("responses") else "max_tokens"
+    status, raw = await client.post(path, {"model": "standin", limit: 5, **body})
+    assert status == 200, raw
+    usage = orjson.loads(raw)["usage"]
+    assert usage.get("prompt_tokens", usage.get("input_tokens")) == 4 + 2 * MESSAGE_TOKENS + REPLY_TOKENS
+    assert usage.get("completion_tokens", usage.get("output_tokens")) == 5
+    _, streamed = await client.post(path, {"model": "standin", limit: 5, "stream": True, **body})
+    assert streamed.count(b"data: ") >= 6
 
 
 async def test_refusals_have_the_status_and_shape_of_the_real_server(client: Client) -> None:

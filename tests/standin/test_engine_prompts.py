@@ -23,7 +23,9 @@ class Bytes:
 
 def ask(body: dict[str, Any], *, chat: bool = False, context: int = 1000) -> Ask:
     raw = orjson.dumps({"model": "m"} | body)
-    return read_ask(raw, chat=chat, model="m", context_tokens=context, encoder=Bytes())
+    return read_ask(
+        raw, chat_form=(lambda given: given) if chat else None, model="m", context_tokens=context, encoder=Bytes()
+    )
 
 
 def refused(body: dict[str, Any], *, chat: bool = False) -> RefusedError:
@@ -91,7 +93,7 @@ def test_impossible_lengths_are_refused(bad: dict[str, Any]) -> None:
 @pytest.mark.parametrize("raw", [b"", b"[1]", b"{"])
 def test_a_body_that_is_no_object_is_refused(raw: bytes) -> None:
     with pytest.raises(RefusedError):
-        read_ask(raw, chat=False, model="m", context_tokens=9, encoder=Bytes())
+        read_ask(raw, chat_form=None, model="m", context_tokens=9, encoder=Bytes())
 
 
 @pytest.mark.parametrize("messages", [None, [], ["x"], [{"role": "robot"}], [{"role": "user", "content": [{}]}]])
