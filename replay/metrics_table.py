@@ -114,7 +114,7 @@ READINGS: Final[tuple[Reading, ...]] = (
     _reading("running", "dynamo_frontend_inflight_requests"),
     _reading("waiting", "dynamo_frontend_queued_requests"),
     _reading("prompt_tokens", "dynamo_frontend_input_sequence_tokens_sum"),
-    _reading("output_tokens", "dynamo_frontend_output_tokens_total"),
+    _reading("output_tokens", "dynamo_frontend_output_sequence_tokens_sum"),  # its live counter misses some
     _reading("hbm_query_tokens", "dynamo_frontend_input_sequence_tokens_sum"),
     _reading("hbm_hit_tokens", "dynamo_frontend_cached_tokens_sum"),
     # power: NVIDIA in W and mJ, AMD in W and uJ

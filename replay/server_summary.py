@@ -1,6 +1,7 @@
 """What the scraped servers did while warming up and while profiling, apart: the `server` part of `summary.json`; pure.
 
-Counters are differences over the phase, straight lines between samples; gauges are the mean over time and the most.
+Counters are differences over the phase, as the sample at its bound says, or a straight line between the two around it
+where none is near; gauges are the mean over time and the most.
 Sources are added up (a share of memory is averaged), so give either a router or the engines behind it, not both.
 """
 
@@ -21,6 +22,7 @@ _RATIOS: Final[Mapping[str, tuple[str, str]]] = {
     "dram_hit_rate": ("dram_hit_tokens", "dram_query_tokens"),
     "spec_acceptance": ("spec_accepted_tokens", "spec_draft_tokens"),
 }
+_NEAR_US: Final = 250_000  # a scrape in flight while the phase changed
 _AVERAGED: Final = frozenset({"kv_used_share"})  # over sources
 
 
@@ -79,6 +81,9 @@ def _grown(points: Points, start_us: int, end_us: int) -> float:
 
 
 def _at(points: Points, moment_us: int) -> float:
+    near_us, near = min(points, key=lambda point: abs(point[0] - moment_us))
+    if abs(near_us - moment_us) <= _NEAR_US:
+        return near
     after = bisect_right(points, moment_us, key=lambda point: point[0])
     if after == 0:
         return points[0][1]

@@ -21,6 +21,11 @@ def test_warmup_and_profile_are_told_apart_and_bounds_between_samples_are_straig
     assert found["profile"] == {"prompt_tokens": 50}
 
 
+def test_a_sample_near_the_bound_says_what_was_counted_until_then() -> None:
+    found = summarise_server(counted("prompt_tokens", 0, 100), 200_000, S)
+    assert (found["warmup"], found["profile"]) == ({"prompt_tokens": 0}, {"prompt_tokens": 100})
+
+
 def test_a_run_that_never_profiled_has_warmup_alone() -> None:
     found = summarise_server(counted("output_tokens", 1, 3), None, 1 * S)
     assert found == {"warmup": {"output_tokens": 2}, "profile": {}}
