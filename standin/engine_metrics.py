@@ -103,6 +103,9 @@ class Metrics:
         }
         for name, count in counters.items():
             self._family(out, f"vllm:{name}", "counter", {"": count})
+        sources = {"local_compute": self.prompt_tokens - self.cached_tokens, "local_cache_hit": self.cached_tokens}
+        by_source = {f',source="{source}"': tokens for source, tokens in {**sources, "external_kv_transfer": 0}.items()}
+        self._family(out, "vllm:prompt_tokens_by_source_total", "counter", by_source)
         reasons = {f',finished_reason="{r}"': self.finished[r] for r in ("stop", "length", "abort")}
         self._family(out, "vllm:request_success_total", "counter", reasons)
         blocks = "unlimited" if self.capacity_blocks is None else str(self.capacity_blocks)
