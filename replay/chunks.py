@@ -45,8 +45,9 @@ def read_chat_chunk(chunk: Mapping[str, Any]) -> Chunk:
     for choice in chunk.get("choices") or ():
         ends = ends or choice.get("finish_reason") is not None
         delta = choice.get("delta") or {}
-        said = any(delta.get(name) for name in ("content", "reasoning_content", "reasoning", "tool_calls"))
-        token = token or said or ends
+        get = delta.get  # asked one by one: this is what each chunk of a run goes through
+        said = get("content") or get("reasoning_content") or get("reasoning") or get("tool_calls")
+        token = token or bool(said) or ends
     return Chunk(token, ends, chunk.get("usage"))
 
 

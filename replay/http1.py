@@ -1,7 +1,7 @@
 """HTTP/1.1: heads of requests, and answers taken apart as they come in; pure, whatever the cuts of the network.
 
-Written for one use: an event stream of small chunks, where a general client costs several times what the rest of a
-replay does (docs/replaying.md has the numbers). It reads the three ways a body can end (chunks, a length, the end of
+Written for one use: event streams of small chunks, which decide how many streams a core can follow (docs/replaying.md
+has the numbers beside a general client). It reads the three ways a body can end (chunks, a length, the end of
 the connection) and skips 1xx answers; what is no HTTP/1.1 raises ValueError.
 """
 
