@@ -9,10 +9,14 @@ const WHOLE_UNITS = new Set(["number", "tokens"]);
 const NICE_US = STEPS_S.map((s) => s * 1e6);
 const LOG_US = [1e3, 1e4, 1e5, 1e6, 1e7, 6e7, 6e8, 36e8, 36e9, 864e8, 6048e8, 1, 10, 100];
 
+const EXTENTS = new WeakMap(); // columns do not change
+
 function extent(values) {
+  if (EXTENTS.has(values)) return EXTENTS.get(values);
   let low = Infinity, high = -Infinity;
   for (const value of values) { if (value < low) low = value; if (value > high) high = value; }
-  return low <= high ? [low, high] : [];
+  EXTENTS.set(values, low <= high ? [low, high] : []);
+  return EXTENTS.get(values);
 }
 
 function rangeOf(values, [, , log]) {

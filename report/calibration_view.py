@@ -132,7 +132,7 @@ def _percentiles(model: str, found: Mapping[str, Any]) -> Chart:
         if percentiles:
             series.append(Series(stage, paint, "line", list(percentiles), list(percentiles.values())))
     return Chart(
-        model,
+        f"How near to the provider's are counts of {model}?",
         _BETTER,
         Axis("percentile of requests", "number"),
         Axis("tokens here over tokens billed", "ratio"),

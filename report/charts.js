@@ -9,11 +9,13 @@ function charts(given, parent, words, key) {
   const grid = make("div", null, parent, "charts");
   const specs = given.map((spec) => ({ ...spec, series: spec.series.map(opened) }));
   const linked = specs.filter((spec) => spec.linked).flatMap((spec) => spec.series.flatMap((s) => extent(s.x)));
-  for (const spec of specs) chart(spec, grid, key, spec.linked ? extent(linked) : []);
+  const drawn = specs.map((spec) => chart(spec, grid, key, spec.linked ? extent(linked) : []));
+  for (const draw of drawn) draw(); // once all have their place, and so their width
 }
 
 const opened = (series) => ({ ...series, x: numbersOf(series.x), y: numbersOf(series.y), base: series.base && numbersOf(series.base) });
 
+// Returns what draws it.
 function chart(spec, parent, key, common) {
   const node = make("figure", null, parent), caption = make("figcaption", null, node);
   make("b", spec.title, caption);
@@ -34,11 +36,13 @@ function chart(spec, parent, key, common) {
     plot = plotOf(spec, place, hidden, key, common, say);
   };
   fillChartLegend(legend, spec, hidden, build);
-  build();
   readByKey(place, () => plot, say);
-  matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => plot.redraw(false, true));
-  let width = place.clientWidth;
-  new ResizeObserver(() => { if (place.clientWidth !== width) { width = place.clientWidth; build(); } }).observe(place);
+  return () => {
+    build();
+    matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => plot.redraw(false, true));
+    let width = place.clientWidth;
+    new ResizeObserver(() => { if (place.clientWidth !== width) { width = place.clientWidth; build(); } }).observe(place);
+  };
 }
 
 function fillChartLegend(legend, spec, hidden, build) {

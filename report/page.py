@@ -85,7 +85,7 @@ PageInput = SessionsInput | CapturesInput | RunInput | CalibrationInput
 
 def render_page(inputs: Sequence[PageInput]) -> str:
     """The whole page; the same inputs give the same text."""
-    script = "\n".join(_asset(name) for name in _SCRIPTS)
+    script = "\n".join([f"/*!\n{_asset('vendor/uPlot.LICENSE')}*/", *(_asset(name) for name in _SCRIPTS)])
     style = "".join(_asset(name) for name in _STYLES)
     policy = (
         f"default-src 'none'; script-src '{_hash(script)}'; style-src '{_hash(style)}'; "

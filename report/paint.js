@@ -31,15 +31,16 @@ function sizeCanvas(canvas, width, height) {
 function layoutOf(view, state, size) {
   const names = size.width < 700 ? 96 : 150, wide = size.width - names - 8, [a, b] = state.span;
   const scale = scaleOf(view, state.clock), row = view.lanes.length > 40 ? 18 : 30;
-  const x = (t) => names + (scale.at(t) - a) / (b - a) * wide;
+  const left = (share) => names + (share - a) / (b - a) * wide, x = (t) => left(scale.at(t));
+  const shares = view[`shares-${state.clock}`] ??= { start: view.start.map(scale.at), end: view.end.map(scale.at) };
   const y = (lane) => HEAD + lane * row - state.top;
+  const half = view.tones.map((tone) => view.recorded !== null || tone === "aside");
   const box = (bar) => {
-    const left = x(view.start[bar]), end = Number.isNaN(view.end[bar]) ? left : x(view.end[bar]);
-    const low = view.recorded || view.tones[view.tone[bar]] === "aside", height = low ? row * 0.33 : row * 0.55;
-    return { left, end, top: y(view.lane[bar]) + (low ? row * 0.55 : row * 0.22), height };
+    const start = left(shares.start[bar]), end = left(shares.end[bar]), low = half[view.tone[bar]];
+    return { left: start, end: end >= start ? end : start, top: y(view.lane[bar]) + row * (low ? 0.55 : 0.22), height: row * (low ? 0.33 : 0.55) };
   };
   const seen = [Math.max(0, Math.floor(state.top / row)), Math.min(view.lanes.length, Math.ceil((state.top + size.height - HEAD) / row))];
-  return { names, wide, row, x, y, box, seen, right: size.width - 8, height: size.height, time: (left) => scale.time(a + (left - names) / wide * (b - a)) };
+  return { names, wide, left, shares, row, x, y, box, seen, right: size.width - 8, height: size.height, time: (left) => scale.time(a + (left - names) / wide * (b - a)) };
 }
 
 function paintTimeline(pen, view, state, size) {
@@ -95,11 +96,12 @@ function paintBars(pen, view, state, place, lit) {
   for (let lane = place.seen[0]; lane < place.seen[1]; lane++) {
     let reach = -1, last = -1;
     for (const bar of view.byLane[lane]) {
+      const end = place.left(place.shares.end[bar]);
+      if (!view.recorded && view.tone[bar] === last && end <= reach && end - place.left(place.shares.start[bar]) < 2) continue; // on pixels of its kind
       const box = place.box(bar);
       if (view.recorded) paintRecorded(pen, view, bar, box, place);
       if (box.end < place.names || box.left > place.right) continue;
       const tone = view.tone[bar], width = Math.max(1.5, box.end - box.left);
-      if (box.left + width <= reach && tone === last && width < 2) continue; // under a pixel that is painted
       reach = box.left + width;
       last = tone;
       painted++;

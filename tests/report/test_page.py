@@ -59,6 +59,12 @@ def test_nothing_is_loaded_from_anywhere(make_session: Make) -> None:
     assert "url(" not in page
 
 
+def test_the_page_carries_the_licence_of_what_is_not_ours() -> None:
+    page = render_page([])
+    assert "Copyright (c) 2022 Leon Sorokin" in page
+    assert "The above copyright notice and this permission notice shall be included" in page
+
+
 def test_hostile_names_stay_text(make_session: Make) -> None:
     name = "</script><!--<script>alert(1)</script>{{data}}&\ud800"
     page = render_page([SessionsInput(name, [make_session([(0, 0, 1)], models=(name,))], {name: name})])
