@@ -45,7 +45,7 @@ def demo(out: Path) -> None:
         note("4. the same shape is sent to an inference server")
         _step(
             *("replay", corpus, "--url", engine["url"], "--model", "standin", "--out", run),
-            *("--concurrency", "3", "--warmup", "none", "--speedup", _SPEEDUP),
+            *("--concurrency", "3", "--warmup", "none", "--speedup", _SPEEDUP, "--metrics-url", engine["url"]),
         )
     note("5. one page about all of it")
     _step("report", captures, corpus, run, "-o", page)
