@@ -13,6 +13,8 @@ from collections.abc import Iterable, Sequence
 from itertools import islice
 from typing import Any, Final
 
+import orjson
+
 from corpus.session import Session
 from corpus.tokenizer import load_tokenizer
 from replay.bodies import Bodies
@@ -28,6 +30,7 @@ from replay.sampling import Sampler
 from replay.schedule import Scheduler
 from replay.settings import ReplaySettings, check_settings, describe
 
+_PROMPT: Final = frozenset({"prompt", "messages", "input", "system", "instructions", "tools"})
 _FIRST: Final = 10  # requests that are shown one by one
 _MOST_REHEARSED: Final = 200_000
 
@@ -110,7 +113,16 @@ async def _first_requests(
     markers = marker_blocks(send.plan for send in sends)
     by_number = {session.session: session for session in sessions}
     bodies = Bodies(by_number, material, endpoint, settings, markers=markers)
-    return [_told(send, await bodies.body(send)) for send in sends]
+    return [
+        {
+            **_told(send, body),
+            "path": endpoint.path,
+            "headers": {**dict.fromkeys(settings.headers, "..."), **bodies.headers(send)},
+            "fields": {name: value for name, value in orjson.loads(body).items() if name not in _PROMPT},
+        }
+        for send in sends
+        for body in [await bodies.body(send)]
+    ]
 
 
 def _told(send: Send, body: bytes) -> dict[str, Any]:

@@ -80,3 +80,17 @@ def test_sessions_that_arrive_by_their_clock_have_no_lanes() -> None:
     found = preview([clocked], replace(SETTINGS, warmup="none", open_loop=True))
     assert found["lanes"] == []
     assert found["rehearsal"]["profile_requests"] == 20
+
+
+def test_first_requests_say_all_that_goes_with_the_prompt_and_no_secret() -> None:
+    asked = replace(SETTINGS, engine="dynamo", hints=frozenset({"length"}), headers={"Authorization": "Bearer key"})
+    (first, *_) = preview([LONG], asked)["first_requests"]
+    assert first["path"] == "/v1/completions"
+    assert first["headers"] == {
+        "Authorization": "...",
+        "X-Dynamo-Session-ID": f"agentreel-42-{first['play']}-0",
+        "x-agentreel-length": str(first["output_tokens"]),
+    }
+    assert first["fields"]["nvext"] == {"agent_hints": {"osl": first["output_tokens"]}}
+    assert first["fields"]["min_tokens"] == first["fields"]["max_tokens"] == first["output_tokens"]
+    assert not first["fields"].keys() & {"prompt", "messages"}
