@@ -39,7 +39,7 @@ from replay.prediction import with_predictions
 from replay.progress import Meter, Progress, Tally
 from replay.run_plan import RunPlan, plan_run
 from replay.scraping import Scraper, Source, metrics_sources, scraping, told_of
-from replay.server import look_at
+from replay.server import ServerFacts, look_at
 from replay.server_summary import summarise_server
 from replay.settings import ReplaySettings, check_settings, describe, engine_in, named_engine
 from replay.shift import Share, Shift, Worked
@@ -66,18 +66,30 @@ def run_replay(
     server = asyncio.run(look_at(settings.url, settings.model, settings.headers, named_engine(settings)))
     settings = replace(settings, engine=server.engine.name)
     check_settings(settings)
-    sources = metrics_sources(settings.metrics_urls)
     by_number = {session.session: session for session in sessions}
     pool = build_pool(load_tokenizer(settings.tokenizer, fast=False))
     if pool.words:
         logging.getLogger(__name__).warning("prompts are plain words: tokenizer %s %s", settings.tokenizer, pool.words)
     material = Material(pool, ENDPOINTS[settings.endpoint].form)
+    try:
+        return _play_and_write(by_number, planned, material, settings, server, progress)
+    except OSError as error:
+        raise AgentreelError(f"{settings.out}: cannot be written ({error.strerror or error})") from error
+
+
+def _play_and_write(
+    by_number: Mapping[int, Session],
+    planned: RunPlan,
+    material: Material,
+    settings: ReplaySettings,
+    server: ServerFacts,
+    progress: Callable[[Progress], None],
+) -> dict[str, Any]:
+    """The summary. OSError when the disk is full: then there is no run."""
+    sources = metrics_sources(settings.metrics_urls)
     with _row_folder(settings.out) as folder:
         shares = _shares(by_number, planned, material, settings, folder)
-        try:
-            done, framing = asyncio.run(_perform(shares, settings, sources, progress))
-        except OSError as error:
-            raise AgentreelError(f"{settings.out}: rows cannot be written ({error.strerror or error})") from error
+        done, framing = asyncio.run(_perform(shares, settings, sources, progress))
         rows = with_predictions(_rows(share.rows for share in shares), by_number.__getitem__)
         facts = _facts(done, planned, settings, server.context_tokens)
         if sources:

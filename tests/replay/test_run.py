@@ -16,7 +16,7 @@ from typing import Any
 import pytest
 
 import replay.run
-from corpus.errors import InputError, OutputExistsError
+from corpus.errors import AgentreelError, InputError, OutputExistsError
 from corpus.run import is_run, read_run
 from corpus.server_metrics import read_server_metrics
 from corpus.session import Session
@@ -268,3 +268,14 @@ def test_where_a_tasks_time_went_adds_up(tmp_path: Path) -> None:
     assert sum(found[name] for name in ("tools", "client", "first_token", "decode")) == pytest.approx(1)
     assert summary["task_time_s"]["p50"] > 0
     assert summary["critical_path_slowdown"]["p50"] > 0
+
+
+@pytest.mark.parametrize("place", ["RowLog.add", "write_run"])
+def test_full_disk_is_one_line_and_leaves_no_run(tmp_path: Path, place: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    def full(*_args: object, **_options: object) -> None:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(f"replay.run.{place}" if place == "write_run" else f"replay.shift.{place}", full)
+    with served(Server()) as server, pytest.raises(AgentreelError, match=r"cannot be written.*No space left"):
+        run_replay([tree(0)], settings(server, tmp_path / "run"), quiet)
+    assert list(tmp_path.iterdir()) == []
