@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 import sys
+import time
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
-from typing import Any
+from typing import Any, Final
 
 import click
 import orjson
 from rich.console import Console
-from rich.progress import Progress, track
+from rich.progress import Progress
 
 from corpus.capture.reader import Captures
 
 _PIPE_WIDTH = 120
+LINE_EVERY_S: Final = 10.0  # of progress, without a terminal
 
 
 def json_option[Command: Callable[..., Any]](command: Command) -> Command:
@@ -43,19 +45,34 @@ def table_console() -> Console:
 
 
 def counted[Item](what: str, items: Iterable[Item], total: int) -> Iterator[Item]:
-    """The same items, with a progress bar on stderr while they are taken; no bar when that is no terminal."""
-    if not sys.stderr.isatty():
-        yield from items
-        return
-    yield from track(items, description=what, total=total, console=Console(stderr=True), transient=True)
+    """The same items, told on stderr while they are taken: as a bar, or now and then in a line without a terminal."""
+    with progress_of(what) as tell:
+        for done, item in enumerate(items):
+            tell(done, total)
+            yield item
 
 
 @contextmanager
 def progress_of(what: str) -> Iterator[Callable[[int, int], None]]:
-    """Yields what is to be called with (done, all); a bar on stderr, none when that is no terminal."""
-    with Progress(console=Console(stderr=True), transient=True, disable=not sys.stderr.isatty()) as progress:
+    """Yields what is to be called with (done, all); a bar on stderr, now and then a line when that is no terminal."""
+    if not sys.stderr.isatty():
+        yield _told_in_lines(what)
+        return
+    with Progress(console=Console(stderr=True), transient=True) as progress:
         task = progress.add_task(what, total=None)
         yield lambda done, total: progress.update(task, completed=done, total=total)
+
+
+def _told_in_lines(what: str) -> Callable[[int, int], None]:
+    last = time.monotonic()
+
+    def tell(done: int, total: int) -> None:
+        nonlocal last
+        if time.monotonic() - last >= LINE_EVERY_S:
+            last = time.monotonic()
+            note(f"{what}: {done:,} of {total:,}")
+
+    return tell
 
 
 def note_damage(captures: Captures) -> bool:

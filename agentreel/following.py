@@ -6,16 +6,13 @@ import sys
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import Final
 
 from rich.console import Console
 from rich.live import Live
 from rich.text import Text
 
-from agentreel.console import note
+from agentreel.console import LINE_EVERY_S, note
 from replay.progress import Progress
-
-_LINE_EVERY_S: Final = 10.0  # without a terminal
 
 
 @contextmanager
@@ -47,7 +44,7 @@ def _lines(warn: Callable[[Progress], None]) -> Callable[[Progress], None]:
     def show(progress: Progress) -> None:
         nonlocal last
         warn(progress)
-        if time.monotonic() - last >= _LINE_EVERY_S:
+        if time.monotonic() - last >= LINE_EVERY_S:
             last = time.monotonic()
             print(describe(progress), file=sys.stderr, flush=True)
 

@@ -83,11 +83,15 @@ function paintGround(pen, view, state, place) {
   rule(pen, names - 0.5, 0, names - 0.5, height, ink("line"), 1);
 }
 
+// Cut in the middle: names that begin alike often end differently.
 function fitted(pen, words, room) {
   if (pen.measureText(words).width <= room) return words;
-  let keep = words.length;
-  while (keep > 1 && pen.measureText(words.slice(0, keep) + "…").width > room) keep--;
-  return words.slice(0, keep) + "…";
+  let keep = words.length - 1, cut = words;
+  while (keep > 1 && pen.measureText(cut).width > room) {
+    keep--;
+    cut = `${words.slice(0, Math.ceil(keep / 2))}…${words.slice(words.length - Math.floor(keep / 2))}`;
+  }
+  return cut;
 }
 
 function paintBars(pen, view, state, place, lit) {
