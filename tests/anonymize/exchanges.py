@@ -32,7 +32,7 @@ class WordTokenizer(Tokenizer):
 
     def __init__(self, permute: Callable[[Ids], Ids] | None = None) -> None:
         nothing = tokenizers.Tokenizer(tokenizers.models.WordLevel({}, unk_token=""))
-        super().__init__("words", "0" * 64, 1 << 16, nothing, self._encode_words)
+        super().__init__("words", "0" * 64, np.ones(1 << 16, dtype=np.bool_), nothing, self._encode_words)
         self._permute = permute
         self._ids: dict[str, int] = {}
         self.calls = 0
