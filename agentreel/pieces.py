@@ -84,7 +84,7 @@ def common_key(folder: Path) -> bytes:
     """One for all pieces of a folder, made by whoever asks first; it lives as long as they do."""
     path = folder / _COMMON_KEY
     if not path.exists():
-        aside = path.with_suffix(f".{os.getpid()}.partial")
+        aside = _aside(path)
         with open(aside, "wb", opener=lambda name, flags: os.open(name, flags, 0o600)) as file:
             file.write(secrets.token_bytes(KEY_BYTES))
         with suppress(FileExistsError):
@@ -130,7 +130,7 @@ def piece_bytes(piece: Piece) -> bytes:
 def write_piece(path: Path, plain: bytes) -> bytes:
     """Whole or not at all; returns what was written."""
     packed = zstandard.ZstdCompressor(level=_LEVEL, write_content_size=True).compress(plain)
-    aside = path.with_suffix(f".{os.getpid()}.partial")
+    aside = _aside(path)
     with open(aside, "wb", opener=lambda name, flags: os.open(name, flags, 0o600)) as file:
         file.write(packed)
         file.flush()
@@ -155,6 +155,11 @@ def code_digest() -> str:
     rooms = [Path(str(room.__file__)).parent for room in (anonymize, corpus, dagbuild, wire)]
     files = (file for room in rooms for file in room.rglob("*.py") if file.parent.name != "formats")
     return digest_files(sorted(files))
+
+
+def _aside(path: Path) -> Path:
+    """A name of one's own: on several machines process ids are not unique."""
+    return path.with_suffix(f".{secrets.token_hex(8)}.partial")
 
 
 def _session(rows: dict[str, list[Row]]) -> Session:
