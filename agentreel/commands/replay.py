@@ -10,6 +10,7 @@ from agentreel.console import force_option, json_option, print_json
 from agentreel.following import following
 from agentreel.preview import print_preview
 from agentreel.replaying import replay_of, replay_options
+from replay.engines import ENGINES, EngineName
 from replay.preview import preview
 from replay.run import run_replay
 
@@ -65,7 +66,8 @@ _SHOWN = (
 
 
 def _say(out: Path, summary: dict[str, Any]) -> None:
-    print(f"{out}: {summary['requests']} requests, {summary['errors']} errors, {_number(summary['duration_s'])} s")
+    counts = f"{summary['requests']} requests, {summary['errors']} errors, {_number(summary['duration_s'])} s"
+    print(f"{out}: {counts} ({ENGINES[summary['engine']].title})")
     if summary["problem"]:
         print(f"  stopped early: {summary['problem']}")
     for title, key, unit, meaning in _SHOWN:
@@ -85,9 +87,14 @@ def _say(out: Path, summary: dict[str, Any]) -> None:
     print(f"  {'corpus':<24}{summary['corpus_fingerprint']}")
     for name, count in summary["warnings"].items():
         if count:
-            print(f"  warning: {count} requests with {name.replace('_', ' ')}")
+            print(f"  warning: {count} requests with {name.replace('_', ' ')}{_cure(name, summary['engine'])}")
     for name, count in summary["errors_by_class"].items():
         print(f"  error: {count} {name}")
+
+
+def _cure(warning: str, engine: EngineName) -> str:
+    needs = ENGINES[engine].cached_needs
+    return f" ({ENGINES[engine].title} tells them with {needs})" if warning == "no_cached_tokens" and needs else ""
 
 
 def _say_path(shares: dict[str, float | None]) -> None:
