@@ -1,8 +1,8 @@
 """Sessions as `publish` writes them: the public column, what few people have taken out, what many share made one.
 
 Two passes over the corpus, neither of which holds more than a session: who has what, then each session as it leaves.
-What comes out is for `write_corpus(..., replace(card, policy="public"), approve=refuse_unless_passed)`. The order is
-that of the corpus, by time; whoever wants to hide it shuffles. `LEAST_CONTRIBUTORS` is no option.
+A corpus is in order of time; what comes out is in a random one, numbered anew, and is for
+`write_corpus(..., replace(card, policy="public"), approve=refuse_unless_passed)`. `LEAST_CONTRIBUTORS` is no option.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ from anonymize.contributions import Contributions
 from anonymize.crowd import Crowd
 from anonymize.public import public_session
 from anonymize.sharing import draw_shared, share_heads
+from anonymize.shuffling import in_random_order
 from corpus.session import Session
 
 LEAST_REQUESTS: Final = 2  # a session of one request says a size and a model, and nothing about agents
@@ -27,7 +28,7 @@ def publish_sessions(
     random: Random,
     withdrawn: Collection[int] = (),
 ) -> Iterator[Session]:
-    """The corpus's sessions in their order, numbered anew; those too short or `withdrawn` (by number) are left out.
+    """The corpus's sessions in a random order, numbered anew; those too short or `withdrawn` (by number) are left out.
 
     `read` gives the sessions of a built corpus each time it is called; `known`: `read_contributions` of that corpus,
     empty when nothing may be shared; `random`: SystemRandom.
@@ -41,6 +42,10 @@ def publish_sessions(
         crowd.add(public_session(session))
         numbers.append(session.session)
     shared = draw_shared(known, numbers, random)
-    for number, session in enumerate(kept()):
-        public = crowd.blend(public_session(session))
-        yield replace(share_heads(public, known.common_blocks(session.session), shared), session=number)
+
+    def leaving() -> Iterator[Session]:
+        for session in kept():
+            yield share_heads(crowd.blend(public_session(session)), known.common_blocks(session.session), shared)
+
+    for number, session in enumerate(in_random_order(leaving(), random)):
+        yield replace(session, session=number)
