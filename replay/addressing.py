@@ -85,7 +85,7 @@ class Addressing:
     def _foresee(self, send: Send) -> Foresight:
         session = send.plan.session
         if session not in self._foreseen:
-            self._foreseen[session] = foresee(send.plan, self._sessions[session])
+            self._foreseen[session] = foresee(send.plan, self._sessions[session], forks="prefetch" in self._hints)
         return self._foreseen[session][send.request.request]
 
     def _told(self, send: Send) -> dict[str, str]:

@@ -6,7 +6,6 @@ it. A run with hints therefore tells what perfect hints would bring, and is no m
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -34,16 +33,15 @@ class Foresight:
     reuse: float  # share of the prompt that the session computed before
 
 
-def foresee(plan: SessionPlan, session: Session) -> dict[int, Foresight]:
-    """Of every planned request, by its number."""
+def foresee(plan: SessionPlan, session: Session, *, forks: bool = True) -> dict[int, Foresight]:
+    """Of every planned request, by its number. Forks take a comparison of prompts; without them `fork_us` is None."""
     streams: dict[int, list[PlannedRequest]] = {}
     for request in plan.requests:
         streams.setdefault(request.stream, []).append(request)
     stream_of = {request.request: request.stream for request in plan.requests}
     awaited = {stream_of[wait.src] for r in plan.requests for wait in r.waits if stream_of[wait.src] != r.stream}
     main = min(plan.requests, key=lambda r: (r.offset_us, r.request)).stream if plan.requests else None
-    prompts = expand_blocks([request.blocks for request in session.requests])
-    forks = _forks(streams, stream_of, prompts)
+    fork_us = _forks(streams, stream_of, session) if forks else {}
     found: dict[int, Foresight] = {}
     for stream, requests in streams.items():
         waited = [stream_of[wait.src] for wait in requests[0].waits]
@@ -53,7 +51,7 @@ def foresee(plan: SessionPlan, session: Session) -> dict[int, Foresight]:
                 stream=stream,
                 parent=next((other for other in waited if other != stream), None),
                 pause_us=None if after is None else _delay_us(request, after),
-                fork_us=forks.get(request.request),
+                fork_us=fork_us.get(request.request),
                 ends_child=after is None and stream != main,
                 background=stream != main and stream not in awaited,
                 reuse=_reuse(session, request),
@@ -65,11 +63,10 @@ def _delay_us(before: PlannedRequest, after: PlannedRequest) -> int:
     return next((wait.delay_us for wait in after.waits if wait.src == before.request), 0)
 
 
-def _forks(
-    streams: dict[int, list[PlannedRequest]], stream_of: dict[int, int], prompts: Sequence[NDArray[np.int64]]
-) -> dict[int, int]:
+def _forks(streams: dict[int, list[PlannedRequest]], stream_of: dict[int, int], session: Session) -> dict[int, int]:
     """Request -> the shortest time from its end until a stream begins with its prompt."""
     forks: dict[int, int] = {}
+    prompts = expand_blocks([request.blocks for request in session.requests])
     for stream, requests in streams.items():
         for wait in requests[0].waits:
             if stream_of[wait.src] != stream and wait.anchor == "end":
