@@ -11,8 +11,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
-from typing import Final, Literal
+from typing import Final, Literal, NamedTuple
 
 from corpus.blocks import SegmentList
 from corpus.session import Role, Session
@@ -34,11 +33,11 @@ KINDS: Final[Mapping[Role, Kind]] = {
 }
 # As what an item goes out that the server does not take, or a half of a pair.
 INSTEAD: Final[Mapping[Kind, Kind]] = {"system": "user", "call": "assistant", "result": "user"}
-_MERGED: Final = frozenset({"system", "user", "assistant"})
+_PAIRS: Final = frozenset({"call", "result"})
+_LAST: Final = frozenset({"user", "result"})
 
 
-@dataclass(frozen=True, slots=True)
-class Item:
+class Item(NamedTuple):
     """Tokens `start` up to `stop` of the prompt. `call` numbers a call and its result, the same in every prompt."""
 
     kind: Kind
@@ -49,14 +48,24 @@ class Item:
 
 def items_of(input_tokens: int, segments: SegmentList, refused: frozenset[Kind] = frozenset()) -> tuple[Item, ...]:
     """Without gaps; the last is the user's or a result. A prompt without segments is one item of the user."""
-    items = _paired([_allowed(item, refused) for item in _placed(input_tokens, segments)])
-    merged: list[Item] = []
-    for item in items:
-        kind = "user" if item.kind == "system" and merged and merged[-1].kind != "system" else item.kind
-        _append(merged, replace(item, kind=kind))
-    if merged[-1].kind not in ("user", "result"):
-        _append(merged, replace(merged.pop(), kind="user", call=0))
-    return tuple(merged)
+    kinds, stops = _placed(input_tokens, segments, refused)
+    calls = _paired(kinds)
+    items: list[Item] = []
+    before, start = "", 0
+    for number, (given, stop) in enumerate(zip(kinds, stops, strict=True)):
+        kind, call = given, calls.get(number, 0)
+        if number not in calls and (given in _PAIRS or (given == "system" and before not in ("", "system"))):
+            kind = given if given == "call" == before else INSTEAD[given]
+        if kind == before and number not in calls:
+            last = items.pop()
+            start, call = last.start, last.call
+        items.append(Item(kind, start, stop, call))
+        before, start = kind, stop
+    if items[-1].kind not in _LAST:
+        last = items.pop()
+        joined = bool(items) and items[-1].kind == "user"
+        items.append(Item("user", items.pop().start if joined else last.start, last.stop))
+    return tuple(items)
 
 
 def kinds_in(sessions: Iterable[Session]) -> frozenset[Kind]:
@@ -65,48 +74,36 @@ def kinds_in(sessions: Iterable[Session]) -> frozenset[Kind]:
     return frozenset(KINDS[role] for listed in segments if listed is not None for role in listed.roles)
 
 
-def _placed(input_tokens: int, segments: SegmentList) -> list[Item]:
-    items: list[Item] = []
+def _placed(input_tokens: int, segments: SegmentList, refused: frozenset[Kind]) -> tuple[list[Kind], list[int]]:
+    """Kinds, and where each ends; segments that lie beyond the prompt are left out, what none covers is the user's."""
+    kinds: list[Kind] = []
+    stops: list[int] = []
+    said = {role: INSTEAD[kind] if kind in refused else kind for role, kind in KINDS.items()}
     at = 0
     for role, tokens in segments:
         stop = min(at + tokens, input_tokens)
         if stop > at:
-            items.append(Item(KINDS[role], at, stop))
+            kinds.append(said[role])
+            stops.append(stop)
         at = stop
     if at < input_tokens:
-        items.append(Item("user", at, input_tokens))
-    return items
+        kinds.append("user")
+        stops.append(input_tokens)
+    return kinds, stops
 
 
-def _allowed(item: Item, refused: frozenset[Kind]) -> Item:
-    return replace(item, kind=INSTEAD[item.kind]) if item.kind in refused else item
-
-
-def _paired(items: Sequence[Item]) -> list[Item]:
-    """Calls and results with their number, or as text."""
+def _paired(kinds: Sequence[Kind]) -> dict[int, int]:
+    """Of every call that has a result, and of that result: the number both go by."""
     paired: dict[int, int] = {}
-    open_calls: deque[int] = deque()
-    for number, item in enumerate(items):
-        if item.kind == "assistant" or (item.kind == "call" and number and items[number - 1].kind != "call"):
-            open_calls.clear()  # another turn
-        if item.kind == "call":
-            open_calls.append(number)
-        elif item.kind == "result" and open_calls:
-            call = open_calls.popleft()
-            paired[call] = paired[number] = items[call].start
-    placed: list[Item] = []
-    for number, item in enumerate(items):
-        if number in paired:
-            placed.append(replace(item, call=paired[number]))
-        elif item.kind == "call" and placed and placed[-1].kind == "call":
-            placed[-1] = replace(placed[-1], stop=item.stop)
-        else:
-            placed.append(replace(item, kind=INSTEAD[item.kind]) if item.kind in ("call", "result") else item)
-    return placed
-
-
-def _append(items: list[Item], item: Item) -> None:
-    """Neighbours of one kind become one, where they are text."""
-    if items and items[-1].kind == item.kind and item.kind in _MERGED:
-        item = replace(item, start=items.pop().start)
-    items.append(item)
+    waiting: deque[int] = deque()
+    before: Kind | None = None
+    for number, kind in enumerate(kinds):
+        if kind == "assistant" or (kind == "call" and before != "call"):
+            waiting.clear()  # another turn
+        if kind == "call":
+            waiting.append(number)
+        elif kind == "result" and waiting:
+            call = waiting.popleft()
+            paired[call] = paired[number] = call
+        before = kind
+    return paired

@@ -120,18 +120,3 @@ def test_cold_siblings_sent_at_once_compute_their_common_prefix_once(empty_vllm:
     cached = sum(truth.row.cached_tokens or 0 for truth in found)
     assert cached == 64 * (sum(map(len, SIBLINGS)) - distinct)
     say(f"{sentence('vLLM, cold siblings', run)}; {counts}")
-
-
-def test_chat_endpoint_works_and_tells_what_its_template_adds(
-    empty_vllm: str, corpus: Path, tmp_path: Path, say: Say
-) -> None:
-    options = ("--endpoint", "chat", "--warmup", "none", "--concurrency", "7", "--max-context", "12000")
-    run = replay(corpus, empty_vllm, tmp_path / "run", *options)
-    assert (run.summary["errors"], run.summary["edge_violations"]) == (0, 0)
-    assert run.summary["requests"] >= 10
-    assert run.summary["warnings"] == {}
-    for row in run.requests:
-        assert row.measured_input_tokens is not None
-        assert row.measured_input_tokens > row.planned_input_tokens
-    assert run.summary["token_error"]["max"] > 0
-    say(sentence("vLLM, chat", run))

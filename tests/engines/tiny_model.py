@@ -29,7 +29,10 @@ END_ID: Final = 1
 CHAT_TEMPLATE: Final = (
     "{% for m in messages %}{{ '\\n<' + m['role'] + '>\\n' }}"
     "{% if m['content'] is string %}{{ m['content'] }}"
-    "{% else %}{% for part in m['content'] %}{{ part['text'] }}{% endfor %}{% endif %}{% endfor %}"
+    "{% elif m['content'] %}{% for part in m['content'] %}{{ part['text'] }}{% endfor %}{% endif %}"
+    "{% for call in m['tool_calls'] or [] %}"
+    "{{ '\\n<call>' + call['function']['name'] + '\\n' }}{{ call['function']['arguments'] | tojson }}"
+    "{% endfor %}{% endfor %}"
     "{% if add_generation_prompt %}{{ '\\n<assistant>\\n' }}{% endif %}"
 )
 

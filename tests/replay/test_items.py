@@ -38,10 +38,10 @@ def test_neighbours_of_one_kind_are_one_text_and_calls_and_results_stay_single()
         Item("system", 0, 15),
         Item("user", 15, 20),
         Item("assistant", 20, 24),
-        Item("call", 24, 28, 24),
-        Item("call", 28, 34, 28),
-        Item("result", 34, 41, 24),
-        Item("result", 41, 49, 28),
+        Item("call", 24, 28, 5),
+        Item("call", 28, 34, 6),
+        Item("result", 34, 41, 5),
+        Item("result", 41, 49, 6),
     )
 
 

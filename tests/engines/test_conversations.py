@@ -1,0 +1,30 @@
+"""Prompts as conversations on vLLM: its chat template adds tokens, and still it counts what was planned.
+
+What agentreel knows of the template is what the server counted of a few tiny conversations before the run.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tests.engines.conftest import Say
+from tests.engines.replays import replay, sentence
+
+
+@pytest.mark.parametrize("endpoint", ["chat", "messages", "responses"])
+def test_vllm_counts_every_conversation_as_planned(
+    endpoint: str, empty_vllm: str, corpus: Path, tmp_path: Path, say: Say
+) -> None:
+    options = ("--endpoint", endpoint, "--warmup", "none", "--concurrency", "7", "--max-context", "12000")
+    run = replay(corpus, empty_vllm, tmp_path / "run", *options)
+    assert (run.summary["errors"], run.summary["edge_violations"]) == (0, 0)
+    assert run.summary["requests"] >= 10
+    assert run.config["framing"]["sent_as_text"] == []
+    assert run.config["framing"]["off_by_tokens"] == 0
+    assert [row.measured_input_tokens for row in run.requests] == [row.planned_input_tokens for row in run.requests]
+    assert run.summary["token_error"] == {"p50": 0, "p99": 0, "max": 0}
+    block_each = 64 * len(run.requests)  # where two prompts part, the template may stand across the end of a block
+    assert abs(run.summary["cached_tokens"] - run.summary["predicted_cached_tokens"]) <= block_each
+    say(sentence(f"vLLM, {endpoint}", run))
