@@ -88,8 +88,8 @@ def _request_flaws(request: Request, number: int, session: Session) -> Iterator[
         yield f"model {request.model} does not exist"
     if request.purpose not in _PURPOSES or request.api not in _APIS or request.end not in _ENDS:
         yield f"{request.purpose!r}, {request.api!r} or {request.end!r} is unknown"
-    if request.retry_of is not None and not (0 <= request.retry_of < len(session.requests)):
-        yield f"retry_of {request.retry_of} does not exist"
+    if request.retry_of is not None and not (0 <= request.retry_of < number):
+        yield f"retry_of {request.retry_of} is no earlier request"
     if request.input_tokens < 0 or (request.output_tokens or 0) < 0:
         yield "negative token count"
     if request.t_end_us is not None and request.t_end_us < request.t_start_us:

@@ -55,6 +55,8 @@ def test_captured_session_is_sound(captured: Session) -> None:
         (request(3, model=-1), "request 3: model -1"),
         (request(3, purpose="chat"), "request 3: 'chat'"),
         (request(2, retry_of=9), "request 2: retry_of 9"),
+        (request(2, retry_of=2), "request 2: retry_of 2"),
+        (request(2, retry_of=3), "request 2: retry_of 3"),
         (request(3, input_tokens=-1), "request 3: negative"),
         (request(3, attempts=(Attempt(-1, None, "timeout", None, repeated=True),)), "request 3: an attempt"),
         (request(3, t_end_us=0), "request 3: ends before"),

@@ -141,7 +141,7 @@ def test_other_versions_scopes_and_sizes_are_refused(tmp_path: Path, changed: Js
 
 @st.composite
 def files(draw: st.DrawFn) -> list[Json]:
-    rows = []
+    rows: list[Json] = []
     for n in range(draw(st.integers(1, 7))):
         play = draw(st.sampled_from("pq"))
         before = [one["request_id"] for one in rows if one["play_id"] == play]
