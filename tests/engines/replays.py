@@ -7,6 +7,7 @@ import sys
 from pathlib import Path
 
 from corpus.run import Run, read_run
+from corpus.server_metrics import read_server_metrics
 
 _TIMEOUT_S = 1200
 
@@ -36,3 +37,11 @@ def sentence(name: str, run: Run) -> str:
         f"{summary['token_error']['max']}, {summary['edge_violations']} of {summary['edges']} edges violated, "
         f"cached {sum(cached)}, predicted {sum(predicted)}, dropped {summary['dropped_share']:.1%}"
     )
+
+
+def counted(run: Path) -> dict[str, float]:
+    """By how much the server's own counters grew from the first scrape to the last."""
+    samples = read_server_metrics(run)
+    begin, end = samples[0].at_us, samples[-1].at_us
+    before = {sample.name: sample.value for sample in samples if sample.at_us == begin}
+    return {sample.name: sample.value - before[sample.name] for sample in samples if sample.at_us == end}

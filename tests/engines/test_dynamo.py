@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
-from corpus.server_metrics import ServerSample, read_server_metrics
 from tests.engines.conftest import Say, started
 from tests.engines.dynamo import Isolated, isolated_python, serving_dynamo
-from tests.engines.replays import replay, sentence
+from tests.engines.replays import counted, replay, sentence
 
 
 @pytest.fixture(scope="module")
@@ -44,14 +43,8 @@ def test_hints_are_taken_and_metrics_tell_what_the_answers_told(
     assert (run.summary["engine"], run.summary["errors"], run.summary["edge_violations"]) == ("dynamo", 0, 0)
     (source,) = run.summary["server"]["sources"].values()
     assert source["failures"] == 0
-    first, last = ({s.name: s.value for s in samples} for samples in _ends(read_server_metrics(out)))
-    grown = {name: last[name] - first[name] for name in ("prompt_tokens", "output_tokens", "hbm_hit_tokens")}
-    told = {name: run.summary[name] for name in ("input_tokens", "output_tokens", "cached_tokens")}
-    assert list(grown.values()) == list(told.values())
+    grown = counted(out)
+    assert grown["prompt_tokens"] == run.summary["input_tokens"]
+    assert grown["output_tokens"] == run.summary["output_tokens"]
+    assert grown["hbm_hit_tokens"] == run.summary["cached_tokens"]
     say(sentence("Dynamo, with hints", run))
-
-
-def _ends(samples: Sequence[ServerSample]) -> tuple[list[ServerSample], list[ServerSample]]:
-    """The first and the last scrape."""
-    begin, end = samples[0].at_us, samples[-1].at_us
-    return [s for s in samples if s.at_us == begin], [s for s in samples if s.at_us == end]

@@ -6,14 +6,15 @@ from pathlib import Path
 
 from agentreel.source import read_source
 from tests.engines.conftest import Say
-from tests.engines.replays import replay, sentence
+from tests.engines.replays import counted, replay, sentence
 
 
 def test_recorded_corpus_is_replayed_to_the_token(
     llama: str, any_corpus: tuple[str, Path], tmp_path: Path, say: Say
 ) -> None:
     whose, corpus = any_corpus
-    run = replay(corpus, llama, tmp_path / "run", "--warmup", "none", "--concurrency", "3")
+    options = ("--warmup", "none", "--concurrency", "3", "--metrics-url", llama)
+    run = replay(corpus, llama, tmp_path / "run", *options)
     assert run.summary["requests"] == sum(len(session.requests) for session in read_source(str(corpus)))
     assert (run.summary["errors"], run.summary["edge_violations"], run.summary["early_roots"]) == (0, 0, 0)
     assert run.summary["token_error"]["max"] == 0
@@ -23,4 +24,9 @@ def test_recorded_corpus_is_replayed_to_the_token(
         assert row.measured_output_tokens == row.planned_output_tokens
         assert row.cached_tokens is not None
         assert row.cached_tokens < row.planned_input_tokens
+    grown = counted(tmp_path / "run")
+    assert run.summary["engine"] == "llamacpp"
+    assert grown["prompt_tokens"] == run.summary["input_tokens"]
+    assert grown["prompt_local_hit_tokens"] == run.summary["cached_tokens"]
+    assert grown["output_tokens"] == run.summary["output_tokens"]
     say(sentence(f"llama.cpp, recorded from {whose}", run))

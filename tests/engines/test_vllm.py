@@ -13,7 +13,7 @@ from corpus.session import Session
 from corpus.tables import write_corpus
 from tests.engines.cache_truth import order_may_cost, truths
 from tests.engines.conftest import Say
-from tests.engines.replays import replay, sentence
+from tests.engines.replays import counted, replay, sentence
 from tests.replay.rehearsal import Asked, edge, session_of
 
 TRACE = Path(__file__).resolve().parents[2].parent / "shared" / "traces" / "weka" / "trace_0277.json"
@@ -61,13 +61,21 @@ def test_recorded_corpus_is_replayed_to_the_token_and_cached_to_the_block(
     empty_vllm: str, any_corpus: tuple[str, Path], tmp_path: Path, say: Say
 ) -> None:
     whose, corpus = any_corpus
-    run = replay(corpus, empty_vllm, tmp_path / "run", "--warmup", "none", "--concurrency", "3")
+    options = ("--warmup", "none", "--concurrency", "3", "--metrics-url", empty_vllm)
+    run = replay(corpus, empty_vllm, tmp_path / "run", *options)
     sessions = list(read_source(str(corpus)))
     assert run.summary["requests"] == sum(len(session.requests) for session in sessions)
     assert run.summary["sessions_completed"] == len(sessions)
     assert run.summary["warnings"] == {}
     assert_exact(run)
     counts = assert_cached_as_predicted(run, sessions)
+    grown = counted(tmp_path / "run")
+    assert grown["prompt_tokens"] == grown["hbm_query_tokens"] == run.summary["input_tokens"]
+    assert grown["hbm_hit_tokens"] == grown["prompt_local_hit_tokens"] == run.summary["cached_tokens"]
+    assert grown["prompt_computed_tokens"] == run.summary["input_tokens"] - run.summary["cached_tokens"]
+    assert grown["output_tokens"] == run.summary["output_tokens"]
+    assert run.summary["engine"] == "vllm"
+    assert run.summary["critical_path_shares"]["queue"] is not None
     say(f"{sentence(f'vLLM, recorded from {whose}', run)}; {counts}")
 
 
