@@ -75,7 +75,7 @@ function openFlame(input, number) {
   const { rows: [from, to], lanes } = input.views[number], { flame, bars, details } = input.sheet;
   const column = (packed) => numbersOf(packed).slice(from, to), prompt = column(flame.prompt), lane = column(bars.lane);
   const start = column(bars.start), cached = column(flame.cached).map((v) => v || 0), output = column(flame.output);
-  const groups = new Map(), starts = [], name = column(details.find(([of]) => of === "request")[2]);
+  const groups = new Map(), starts = [], name = column(details.find(([of]) => of === "request")?.[2] ?? []);
   for (const row of [...start.keys()].sort((a, b) => start[a] - start[b] || a - b)) {
     const mine = groups.get(lane[row]);
     if (lane[row] === 0) starts.push(row);

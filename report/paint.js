@@ -180,6 +180,7 @@ function paintPath(pen, view, place) {
 // A frame around the chosen bar, and on the edges into it how they are known.
 function paintChosen(pen, view, state, place) {
   const at = place.box(state.at);
+  if (at.end < place.names || at.left > place.right) return;
   pen.strokeStyle = ink("ink");
   pen.lineWidth = 2;
   pen.strokeRect(at.left - 1, at.top - 1, Math.max(1.5, at.end - at.left) + 2, at.height + 2);

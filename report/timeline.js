@@ -53,9 +53,14 @@ function timeline(input, open) {
     state.span = [left, left + kept];
     later();
   }
-  function zoom(by, about = 0.5) {
+  function zoom(by, about = shareOfChosen()) {
     const [a, b] = state.span, middle = a + (b - a) * about, width = Math.min(1, Math.max(NARROWEST, (b - a) * by));
     setSpan(middle - width * about, width);
+  }
+  function shareOfChosen() {
+    if (state.at === null) return 0.5;
+    const { left, end } = state.place.box(state.at), share = ((left + end) / 2 - state.place.names) / state.place.wide;
+    return share >= 0 && share <= 1 ? share : 0.5;
   }
   const pan = (share) => setSpan(state.span[0] + share * (state.span[1] - state.span[0]), state.span[1] - state.span[0]);
   function whole() { setSpan(0, 1); }

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +12,7 @@ import pytest
 from corpus.run import Run, SentRequest
 from corpus.server_metrics import METRICS, ServerSample
 from corpus.session import Edge, Session
-from report.page import CalibrationInput, RunInput, SessionsInput, render_page
+from report.page import CalibrationInput, CapturesInput, PageInput, RunInput, SessionsInput, render_page
 from tests.report.browser import CHROMIUM, Browser, chromium
 from wire.usage import Usage
 
@@ -276,4 +277,26 @@ async def test_much_data_travels_packed_and_is_drawn_as_it_comes_into_sight(make
         assert int(await page.ask(_of(1, "painted"))) > 500  # no more fit beside each other
         assert await page.ask("document.querySelectorAll('.flame button').length") < 100
         assert await page.ask("document.querySelector('.here span').textContent") == "request 3999"
+        assert page.events == []
+
+
+async def test_inputs_with_nothing_in_them_are_drawn_without_complaint(
+    make_session: Make, make_sent: Make, tmp_path: Path
+) -> None:
+    never = make_sent(sent_us=None, first_token_us=None, last_token_us=None, end_us=None, error="cut")
+    nothing = replace(make_session([(0, 0, 1)]), requests=())
+    given: list[PageInput] = [
+        SessionsInput("no sessions", []),
+        SessionsInput("no requests", [nothing]),
+        CapturesInput("nothing heard", []),
+        RunInput("nothing sent", Run({}, (never,), {})),
+        RunInput("empty", Run({}, (), {})),
+        CalibrationInput("nothing fitted", {}),
+    ]
+    path = tmp_path / "page.html"
+    path.write_text(render_page(given))
+    async with chromium() as page:
+        await page.open(path.as_uri() + "#input-4&s=2")
+        assert await page.ask("document.querySelectorAll('section').length") == len(given) + 1
+        assert "Nothing of it was sent." in await page.ask("document.querySelector('#input-4').textContent")
         assert page.events == []
