@@ -60,7 +60,7 @@ class _Prober:
         calls = [number for number, kind in enumerate(kinds) if kind == "call"]
         for number, (kind, size) in enumerate(zip(kinds, sizes, strict=True)):
             call = number if kind == "call" else calls.pop(0) if kind == "result" else 0
-            (text,) = self._material.write([f"probe {number}"], size, flat=True)
+            (text,) = self._material.write([f"probe {number}"], [size], flat=True)
             laid.append((Item(kind, 0, size, call), text))
         outcome = Outcome()
         body = request_body(ENDPOINTS[self._settings.endpoint], self._settings.model, laid, 1, self._fields)

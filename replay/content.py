@@ -10,7 +10,6 @@ Drawn pieces are cached per play: building a prompt costs new work for new block
 
 from __future__ import annotations
 
-from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
 
@@ -52,10 +51,10 @@ class Material:
         texts, self.between = pool.pieces(form)
         self._texts = np.array(texts, dtype=object)
 
-    def write(self, keys: Sequence[str], count: int, *, flat: bool) -> list[bytes]:
-        """`count` tokens a key."""
-        rows = self._texts[self.pool.draw(keys, count, flat=flat)].tolist()
-        return [self.between.join(row) for row in rows]
+    def write(self, keys: Sequence[str], counts: Sequence[int], *, flat: bool) -> list[bytes]:
+        """As many tokens a key as are counted for it."""
+        rows = self._texts[self.pool.draw(keys, counts, flat=flat)].tolist()
+        return [self.between.join(row[:count]) for row, count in zip(rows, counts, strict=True)]
 
 
 class PlayContent:
@@ -95,14 +94,13 @@ class PlayContent:
     def draw(self, pieces: Sequence[Piece]) -> dict[Piece, bytes]:
         """Puts them into the cache; returns those that are not kept there."""
         parts = {piece: self._split(piece) for piece in pieces}
-        alike: dict[tuple[int, bool], list[Part]] = defaultdict(list)
-        for split in parts.values():
-            for part in split:
-                alike[part.tokens, part.flat].append(part)
         drawn: dict[Part, bytes] = {}
-        for (count, flat), group in alike.items():
-            keys = [f"{self._key}:{part.place}:{part.first}" for part in group]
-            drawn.update(zip(group, self._material.write(keys, count, flat=flat), strict=True))
+        for flat in (False, True):
+            group = [part for split in parts.values() for part in split if part.flat == flat]
+            if group:
+                keys = [f"{self._key}:{part.place}:{part.first}" for part in group]
+                counts = [part.tokens for part in group]
+                drawn.update(zip(group, self._material.write(keys, counts, flat=flat), strict=True))
         between, once = self._material.between, dict[Piece, bytes]()
         for piece, split in parts.items():
             into = self._cache if isinstance(piece, int) or piece.is_kept else once

@@ -43,21 +43,26 @@ class Pool:
     filler: Cell  # a word behind a space
     words: str = ""
 
-    def draw(self, keys: Sequence[str], count: int, *, flat: bool = False) -> NDArray[np.int64]:
-        """One row of `count` atoms a key, a function of the key alone; at most `MOST_TOKENS`."""
+    def draw(self, keys: Sequence[str], counts: int | Sequence[int], *, flat: bool = False) -> NDArray[np.int64]:
+        """A row of atoms a key, a function of the key and its count alone; at most `MOST_TOKENS`.
+
+        Rows are as long as the largest count: what lies beyond a row's own means nothing.
+        """
         strip = self.flat if flat else self.code
         taken = 2 * (_HEAD + MOST_TOKENS)
         digests = b"".join([hashlib.shake_128(key.encode()).digest(taken) for key in keys])
         drawn = np.frombuffer(digests, dtype="<u2").reshape(len(keys), -1).astype(np.int64)
         number = (drawn[:, 0] << 16) | drawn[:, 1]
         start = strip.starts[number % len(strip.starts)]
-        cells = start[:, None] + np.arange(count)
+        sizes = np.broadcast_to(np.asarray(counts, dtype=np.int64), len(keys))
+        width = int(sizes.max())
+        cells = start[:, None] + np.arange(width)
         source = strip.source[cells]
-        source = np.where(source < 0, np.arange(_HEAD, _HEAD + count), source + 2)
+        source = np.where(source < 0, np.arange(_HEAD, _HEAD + width), source + 2)
         chosen = np.take_along_axis(drawn, source, axis=1)
         atoms = strip.base[cells] + (chosen * strip.span[cells] >> 16)
-        filling = self.filler.base + (drawn[:, _HEAD : _HEAD + count] * self.filler.span >> 16)
-        return np.where(cells > strip.ends[cells[:, -1:]], filling, atoms)
+        filling = self.filler.base + (drawn[:, _HEAD : _HEAD + width] * self.filler.span >> 16)
+        return np.where(cells > strip.ends[start + sizes - 1][:, None], filling, atoms)
 
     def pieces(self, form: Form) -> tuple[tuple[bytes, ...], bytes]:
         """What stands for each atom in a JSON body, and what goes between two of them."""
