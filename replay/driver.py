@@ -1,7 +1,8 @@
 """The shell around the scheduler: a clock, one task per request in flight, and waking up on time.
 
-The event loop sleeps in whole milliseconds, so the driver wakes a little early and yields until a request is due. When
-the schedule is done or somebody stops it, what is in flight is cut and kept as far as it came.
+The event loop sleeps in whole milliseconds, so the driver wakes a little early: the scheduler is asked as if it were
+time, the body is put together, and then the loop yields until the request is due. Nothing is ever sent early. When the
+schedule is done or somebody stops it, what is in flight is cut and kept as far as it came.
 """
 
 from __future__ import annotations
@@ -79,8 +80,8 @@ class Driver:
             self._apply(Tick(self._clock.now_us()))
             while not self._over:
                 await self._pause()
-                if self._is_due():
-                    self._apply(Tick(self._clock.now_us()))
+                if self._wake_at_us is not None and self._clock.now_us() >= self._wake_at_us - _EARLY_US:
+                    self._apply(Tick(max(self._wake_at_us, self._clock.now_us())))
             preparing.cancel()
             for task in self._in_flight:
                 task.cancel()
@@ -131,6 +132,7 @@ class Driver:
     async def _exchange(self, send: Send, outcome: Outcome) -> None:
         play, request = send.play, send.request.request
         body = await self._bodies.body(send)
+        await self._until(send.due_us)
         await self._transport.send(
             body, outcome, lambda at_us: self._apply(Started(play, request, at_us)), self._bodies.headers(send)
         )
@@ -138,8 +140,10 @@ class Driver:
         if not self._scheduler.is_live(play):
             self._bodies.forget(play)
 
-    def _is_due(self) -> bool:
-        return self._wake_at_us is not None and self._clock.now_us() >= self._wake_at_us
+    async def _until(self, at_us: int) -> None:
+        """Never early, and late by a round of the event loop."""
+        while (left_us := at_us - self._clock.now_us()) > 0:  # noqa: ASYNC110 - only the clock can end it
+            await asyncio.sleep(max(0, left_us - _EARLY_US) / 1e6)
 
     async def _pause(self) -> None:
         """Until the next moment, or until something changed; may return early."""
@@ -163,7 +167,7 @@ class Driver:
             if upcoming and (warming is None or warming.done()):
                 warming = self._group.create_task(self._transport.warm(min(len(upcoming), _MOST_WARM)))
             for play, session, request in upcoming:
-                if self._scheduler.is_live(play):
+                if not self._scheduler.is_over(play):
                     await self._bodies.prepare(play, session, request)
             await asyncio.sleep(_REST_S)
             with suppress(TimeoutError):

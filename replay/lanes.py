@@ -55,6 +55,16 @@ class Lanes:
         return self._begin(lane, now_us, plan, split.skipped, origin_us), leads
 
     @property
+    def next_number(self) -> int:
+        return self._next_play
+
+    def next_plays(self, count: int) -> list[tuple[int, SessionPlan]]:
+        """The plays that lanes will take next, with their numbers."""
+        numbers = [self._next_play + step * self._rules.workers for step in range(count)]
+        known = [number for number in numbers if self._endless or number < len(self._plans)]
+        return [(number, self._plans[self._sampler.session(number)]) for number in known]
+
+    @property
     def next_arrival_us(self) -> int | None:
         """Since profiling began."""
         return self._arrivals[-1][0] if self._arrivals else None

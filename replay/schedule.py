@@ -41,6 +41,7 @@ from replay.tolerance import Tolerance
 Stage = Literal["prime", "advance", "profile", "drain", "done"]
 
 ADVANCE_REQUESTS: Final = 10  # a lane, by the published method
+MOST_OPENINGS: Final = 16  # of plays to come, for which prompts are built
 
 
 class Scheduler:
@@ -96,11 +97,23 @@ class Scheduler:
     def is_live(self, play: int) -> bool:
         return play in self._live
 
+    def is_over(self, play: int) -> bool:
+        """All of it was played; a play that is yet to come is not over."""
+        return play not in self._live and play < self._lanes.next_number
+
     def upcoming(self, now_us: int, horizon_us: int) -> list[tuple[int, int, int]]:
         """(play, session, request) of what may be due within the horizon, as far as it can be known, soonest first."""
         near = [(play, request) for _, play, request in self._queue.until(now_us + horizon_us)]
         near += [(play.number, request) for play in self._live.values() for request in play.next_up()]
-        return [(play, self._live[play].plan.session, n) for play, n in near if n in self._live[play].unsent]
+        known = [(play, self._live[play].plan.session, n) for play, n in near if n in self._live[play].unsent]
+        return known + self._openings()
+
+    def _openings(self) -> list[tuple[int, int, int]]:
+        """What the plays begin with that lanes take next: due as soon as a lane is free."""
+        if self._rules.arrivals_us is not None or self.stage not in ("advance", "profile"):
+            return []
+        plays = self._lanes.next_plays(min(MOST_OPENINGS, len(self._lanes.numbers)))
+        return [(number, plan.session, plan.requests[0].request) for number, plan in plays]
 
     def _begin(self, now_us: int) -> None:
         if self._rules.arrivals_us is not None:
