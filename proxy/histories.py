@@ -14,13 +14,13 @@ from collections.abc import Callable, Hashable, Iterator
 from dataclasses import dataclass
 from typing import Any, Final
 
+from corpus.capture.repeats import shared_bytes
 from wire.errors import WireError
 from wire.jsonbody import parse_json, parse_object
 
 MAX_REMEMBERED_BYTES: Final = 64 * 1024 * 1024  # bodies held for comparison
 WORTH_BYTES: Final = 32 * 1024  # shorter bodies are parsed whole: that takes a tenth of a millisecond
 
-_STEP_BYTES: Final = 64 * 1024
 _BEGINNING_BYTES: Final = 256  # of the first message: tells a conversation from what is asked beside it
 _PLACES: Final = 4  # the last ones: a cache mark may stand on one of the last messages, and moves on
 _TRIES: Final = 4  # places that look like the beginning of a message and may be inside of one
@@ -119,18 +119,3 @@ def _opens(head: bytes, where: MessageList) -> bool:
     except WireError:
         return False
     return last == (where.name, [])
-
-
-def shared_bytes(one: bytes, at: int, other: bytes, at_other: int) -> int:
-    """How many bytes are the same from there on."""
-    low, high = 0, min(len(one) - at, len(other) - at_other)
-    step = _STEP_BYTES
-    while low < high:
-        end = min(low + step, high)
-        if one.startswith(other[at_other + low : at_other + end], at + low):
-            low = end
-        elif end - low == 1:
-            return low
-        else:
-            high, step = end - 1, max(1, (end - low) // 2)
-    return low

@@ -19,7 +19,7 @@ import orjson
 from corpus.errors import InputError
 
 FORMAT: Final = "agentreel captures"
-FORMAT_VERSION: Final = 1
+FORMAT_VERSION: Final = 2  # 1 knew no requests that repeat one before
 MARKER_NAME: Final = "captures.json"
 SEGMENT_SUFFIX: Final = ".segment"
 

@@ -25,7 +25,7 @@ from corpus.exchange import Exchange, GapRecord, RequestRecord
 __all__ = ["EVERY_SESSION", "Captures", "Damage", "is_captures", "open_captures"]
 
 _CACHE_BYTES: Final = 128 << 20  # uncompressed records kept at hand
-_DECODER_BYTES: Final = 16 << 20  # of one that is at work: the window, a block and a record in the making
+_DECODER_BYTES: Final = 20 << 20  # of one at work: window, block, a record in the making, repeated bodies
 _WHOLE_FRAME_BYTES: Final = 16 << 20  # of records; a frame that holds more is decoded as it is read
 _MARKER_BYTES: Final = 64 << 10  # holds the first marker of all but absurd session ids
 

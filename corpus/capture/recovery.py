@@ -14,11 +14,13 @@ from typing import Final
 
 import zstandard
 
+from corpus.capture.repeats import SLOTS, take
 from corpus.capture.segment import (
     FRAME_END,
     KINDS,
     RECORD_HEAD,
     RECORD_MAGIC,
+    REPEATING,
     VERSION,
     WINDOW_LOG,
     Marker,
@@ -99,14 +101,20 @@ class _BlockError(Exception):
     """A block header that the writer cannot have written."""
 
 
+class _RecordError(Exception):
+    """Bytes that no writer wrote as a record, or none that this code knows."""
+
+
 class _Decoding:
-    """A frame whose zstd part begins at offset `at`; holds no more than one record and one block at a time."""
+    """A frame whose zstd part begins at offset `at`; holds no more at a time than one record, one block and the slots
+    of repeated bodies."""
 
     def __init__(self, data: bytes, at: int, *, bodies: bool) -> None:
         self.flaw: Flaw | None = None  # known when `records` is exhausted, as is:
         self.end = at
         self._data = data
         self._bodies = bodies
+        self._slots = [b""] * SLOTS
         # Position in the decoded frame where a block begins -> offset of that block in `data`.
         self._starts: list[int] = []
         self._offsets: list[int] = []
@@ -120,9 +128,10 @@ class _Decoding:
             self._starts.append(taken + len(waiting))
             waiting += piece
             while len(waiting) >= size:
-                record, size = _first_record(waiting, bodies=self._bodies)
-                if record is None and size <= len(waiting):
-                    self._fail(taken, "bad checksum")
+                try:
+                    record, size = self._first_record(waiting)
+                except _RecordError as error:
+                    self._fail(taken, str(error))
                     return
                 if record is not None:
                     yield record
@@ -134,6 +143,31 @@ class _Decoding:
             self._fail(taken, _CUT)
         elif not count and self.flaw is None:
             self.flaw = Flaw(self.end, "a frame without records")
+
+    def _first_record(self, waiting: bytearray) -> tuple[Record | None, int]:
+        """The record that bytes begin with, and its size; without a record, the size that more bytes have to reach."""
+        with memoryview(waiting) as view:
+            magic, version, kind, meta_length, stored_length, checksum = RECORD_HEAD.unpack_from(view)
+            if magic != RECORD_MAGIC or version not in (VERSION, REPEATING) or kind >= len(KINDS):
+                raise _RecordError("not a record that this agentreel knows")
+            middle = RECORD_HEAD.size + meta_length
+            end = middle + stored_length
+            if end > len(view):
+                return None, end
+            with view[RECORD_HEAD.size : middle] as meta, view[middle:end] as stored:
+                body = self._repeated(stored) if version == REPEATING else stored
+                if record_checksum(version, kind, meta, body) != checksum:
+                    raise _RecordError("bad checksum")
+                return Record(KINDS[kind], bytes(meta), bytes(body) if self._bodies else b""), end
+
+    def _repeated(self, stored: memoryview) -> bytes:
+        """Takes its slot before its checksum is known: behind a bad one nothing more of the frame is read."""
+        try:
+            slot, body = take(stored, self._slots)
+        except ValueError as error:
+            raise _RecordError(f"a repeated body that cannot be put together: {error}") from None
+        self._slots[slot] = body
+        return body
 
     def _fail(self, position: int, problem: str) -> None:
         if self.flaw is None:
@@ -167,19 +201,3 @@ def _block_end(data: bytes, at: int) -> int:
     if kind == 3 or size > _BLOCK_MAX or (size == 0 and not last):  # zeros are what a power cut leaves
         raise _BlockError("not a block of a segment file")
     return end
-
-
-def _first_record(waiting: bytearray, *, bodies: bool) -> tuple[Record | None, int]:
-    """The record that bytes begin with, and its size; without a record, a size beyond them asks for more bytes."""
-    with memoryview(waiting) as view:
-        magic, version, kind, meta_length, body_length, checksum = RECORD_HEAD.unpack_from(view)
-        if magic != RECORD_MAGIC or version != VERSION or kind >= len(KINDS):
-            return None, 0
-        middle = RECORD_HEAD.size + meta_length
-        end = middle + body_length
-        if end > len(view):
-            return None, end
-        with view[RECORD_HEAD.size : middle] as meta, view[middle:end] as body:
-            if record_checksum(kind, meta, body) != checksum:
-                return None, 0
-            return Record(KINDS[kind], bytes(meta), bytes(body) if bodies else b""), end

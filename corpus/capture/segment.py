@@ -3,16 +3,19 @@
     segment = frame*
     frame   = marker, zstd frame of up to 64 records
     marker  = zstd skippable frame: "AgSg", version, nonce, JSON (session, worker, time), XXH3-64
-    record  = "AgRc", version, kind, length of meta, length of body, XXH3-64 of all the rest, meta (JSON), body
+    record  = "AgRc", version, kind, lengths of meta and stored body, XXH3-64 of all the rest, meta (JSON), stored body
 
-Requests of one session repeat their history, so a window longer than a body and long-distance matching store only
-what is new. A block ends with every record, so whatever was handed to the kernel can be read after a crash. A new
-frame starts every 64 records (or 64 MiB): that bounds what one damaged byte can cost, what a reader decodes to reach
-one record, and what it holds in memory. Markers let a reader go on behind damage, and the file stays an ordinary zstd
-stream; the nonce, random per run of the recorder, keeps a marker inside some body from being taken for the file's own.
+A record of version 1 stores its body as it is. One of version 2 is a request that repeats an earlier one of its frame;
+`corpus.capture.repeats` says what is stored of it, and the checksum is that of the whole body either way. A window
+longer than a body and long-distance matching take care of what else repeats.
 
-Level 3, window 2^23 and 64 records a frame were measured on Claude-Code-like sessions: about 65 times smaller than raw
-at 0.9 ms of CPU a request; a window below the size of a body is useless, a larger one costs memory for little.
+A block ends with every record, so whatever was handed to the kernel can be read after a crash. A new frame starts every
+64 records (or 64 MiB of bodies): that bounds what one damaged byte can cost, what a reader decodes to reach one record,
+and what it holds in memory. Markers let a reader go on behind damage, and the file stays an ordinary zstd stream; the
+nonce, random per run of the recorder, keeps a marker inside some body from being taken for the file's own.
+
+Level 3, window 2^23 and 64 records a frame were measured on Claude-Code-like sessions; a window below the size of a
+body is useless, a larger one costs memory for little.
 """
 
 from __future__ import annotations
@@ -25,16 +28,18 @@ import xxhash
 import zstandard
 
 from corpus.capture.meta import dump_json, load_json
+from corpus.capture.repeats import Shelf
 
 Kind = Literal["request", "response", "gap"]
 
-VERSION: Final = 1
+VERSION: Final = 1  # of markers, and of records stored as they are
+REPEATING: Final = 2  # version of records that may repeat another
 WINDOW_LOG: Final = 23
 FRAME_RECORDS: Final = 64
 FRAME_BYTES: Final = 64 << 20  # uncompressed; a frame ends with the record that passes it
 FRAME_END: Final = b"\x01\x00\x00"  # an empty last block: ends a zstd frame at any block boundary
 
-RECORD_HEAD: Final = struct.Struct("<4sBBIQQ")  # magic, version, kind, length of meta, length of body, checksum
+RECORD_HEAD: Final = struct.Struct("<4sBBIQQ")  # magic, version, kind, length of meta, length of stored body, checksum
 RECORD_MAGIC: Final = b"AgRc"
 KINDS: Final[tuple[Kind, ...]] = ("request", "response", "gap")
 
@@ -70,6 +75,7 @@ class FrameEncoder:
     def __init__(self, marker: Marker) -> None:
         self._head = encode_marker(marker)
         self._stream = zstandard.ZstdCompressor(compression_params=_PARAMETERS).compressobj()
+        self._shelf = Shelf()
         self._records = 0
         self._bytes = 0
 
@@ -79,24 +85,29 @@ class FrameEncoder:
         return self._records >= FRAME_RECORDS or self._bytes >= FRAME_BYTES
 
     def encode(self, record: Record) -> bytes:
-        head = record_head(record)
         pieces = [self._head]
-        pieces += [self._stream.compress(piece) for piece in (head, record.meta, record.body)]
+        pieces += [self._stream.compress(piece) for piece in self._stored(record)]
         pieces.append(self._stream.flush(zstandard.COMPRESSOBJ_FLUSH_BLOCK))
         self._head = b""
         self._records += 1
-        self._bytes += len(head) + len(record.meta) + len(record.body)
+        self._bytes += RECORD_HEAD.size + len(record.meta) + len(record.body)
         return b"".join(pieces)
 
+    def _stored(self, record: Record) -> list[bytes]:
+        repeating = self._shelf.put(record.body) if record.kind == "request" else None
+        if repeating is None:
+            return [record_head(record, VERSION, len(record.body)), record.meta, record.body]
+        return [record_head(record, REPEATING, sum(map(len, repeating))), record.meta, *repeating]
 
-def record_head(record: Record) -> bytes:
+
+def record_head(record: Record, version: int, stored_length: int) -> bytes:
     kind = KINDS.index(record.kind)
-    checksum = record_checksum(kind, record.meta, record.body)
-    return RECORD_HEAD.pack(RECORD_MAGIC, VERSION, kind, len(record.meta), len(record.body), checksum)
+    checksum = record_checksum(version, kind, record.meta, record.body)
+    return RECORD_HEAD.pack(RECORD_MAGIC, version, kind, len(record.meta), stored_length, checksum)
 
 
-def record_checksum(kind: int, meta: bytes | memoryview, body: bytes | memoryview) -> int:
-    state = xxhash.xxh3_64(RECORD_HEAD.pack(RECORD_MAGIC, VERSION, kind, len(meta), len(body), 0))
+def record_checksum(version: int, kind: int, meta: bytes | memoryview, body: bytes | memoryview) -> int:
+    state = xxhash.xxh3_64(RECORD_HEAD.pack(RECORD_MAGIC, version, kind, len(meta), len(body), 0))
     state.update(meta)
     state.update(body)
     return int(state.intdigest())

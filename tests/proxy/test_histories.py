@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from proxy import histories
-from proxy.histories import WORTH_BYTES, Histories, MessageList, shared_bytes
+from proxy.histories import WORTH_BYTES, Histories, MessageList
 from wire.errors import WireError
 from wire.jsonbody import parse_object
 
@@ -114,12 +114,3 @@ def test_reading_with_memory_equals_reading_without(steps: list[tuple[list[Any],
         said = said[:kept] + new
         sent = body(*said, number=len(said))
         assert whole(read.read(chance.choice("ab"), sent, MESSAGES)) == orjson.loads(sent)
-
-
-@given(st.binary(max_size=200), st.integers(0, 200), st.integers(0, 5), st.integers(1, 1000))
-def test_shared_bytes_are_those_up_to_the_first_difference(data: bytes, cut: int, at: int, times: int) -> None:
-    long = data * times
-    cut = min(cut * times, len(long))
-    changed = long[:cut] + (bytes([long[cut] ^ 1]) + b"rest" if cut < len(long) else b"more")
-    assert shared_bytes(b"_" * at + long, at, changed, 0) == cut
-    assert shared_bytes(changed, 0, long, 0) == cut

@@ -108,7 +108,7 @@ def test_no_secret_is_ever_stored_or_logged(recording: Recording, caplog: pytest
         client.post(f"/v1/oauth/token?x={canary}", CANARY, (f"Accept: {canary}",))
         client.response()
     heard = [recording.upstream.next_request() for _ in range(2)]
-    assert heard[0].head.count(CANARY) == len(headers) + 3
+    assert heard[0].head.count(CANARY) == len(headers) - 1 + 3  # what was meant for a proxy ends here
     assert (heard[1].head.count(CANARY), heard[1].body) == (2, CANARY)
 
     first, second = recording.exchanges()

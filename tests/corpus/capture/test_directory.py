@@ -73,7 +73,7 @@ def test_other_peoples_directories_and_files_are_refused(tmp_path: Path) -> None
         ("[1]", "does not describe"),
         ('{"format":"other","version":1}', "does not describe"),
         ('{"format":"agentreel captures","version":"1"}', "does not describe"),
-        ('{"format":"agentreel captures","version":2}', "version 2 is newer than 1.*update agentreel"),
+        ('{"format":"agentreel captures","version":3}', "version 3 is newer than 2.*update agentreel"),
     ],
 )
 def test_wrong_markers_are_refused_by_reader_and_writer(tmp_path: Path, content: str, words: str) -> None:

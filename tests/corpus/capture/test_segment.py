@@ -8,6 +8,7 @@ from corpus.capture.segment import (
     FRAME_BYTES,
     FRAME_END,
     FRAME_RECORDS,
+    VERSION,
     FrameEncoder,
     Marker,
     Record,
@@ -55,7 +56,7 @@ def test_a_frame_is_an_ordinary_zstd_stream_of_its_records() -> None:
     data = b"".join(encoder.encode(record) for record in records) + FRAME_END
     skipped = len(encode_marker(MARKER))
     plain = zstandard.ZstdDecompressor().decompressobj().decompress(data[skipped:])
-    assert plain == b"".join(record_head(record) + record.meta + record.body for record in records)
+    assert plain == b"".join(record_head(one, VERSION, len(one.body)) + one.meta + one.body for one in records)
 
 
 def test_each_piece_can_be_decoded_without_the_following_ones() -> None:
