@@ -16,7 +16,6 @@ import secrets
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
-from functools import cache
 from pathlib import Path
 from typing import Final
 
@@ -170,7 +169,7 @@ def _refuse_elsewhere(task: SessionTask) -> None:
 
 
 def _make_piece(task: SessionTask, tokenizer: Tokenizer, manifest: Manifest, path: Path) -> Piece:
-    captures = _opened(task.captures)
+    captures = open_captures(task.captures)  # anew: a worker may outlive them, and what it knew of them
     key, common = secrets.token_bytes(KEY_BYTES), common_key(task.folder)
     marking, contributor = MarkingChains(common), Contributor()
     made = _anonymized(captures, task, tokenizer, key, marking, contributor.heard)
@@ -325,9 +324,3 @@ def _draw(session_id: str | None) -> bytes:
 def _file_sha256(path: Path) -> str:
     with path.open("rb") as stream:
         return hashlib.file_digest(stream, "sha256").hexdigest()
-
-
-@cache
-def _opened(path: Path) -> Captures:
-    """Once per process: what was scanned stays known."""
-    return open_captures(path)

@@ -15,6 +15,7 @@ from agentreel.building import Done, SessionTask, build_corpus, make_piece, sess
 from agentreel.workers import InThisProcess, Outcome, WorkerProcesses
 from anonymize.contributions import contributions_path, read_contributions
 from anonymize.policy import check_record
+from corpus.capture.prune import prune_captures
 from corpus.capture.reader import Captures, open_captures
 from corpus.errors import AgentreelError, InputError
 from corpus.exchange import Exchange, Identity
@@ -97,6 +98,15 @@ def test_pieces_of_other_captures_or_settings_are_made_anew(captures: Captures, 
         build_corpus(again, target, SETTINGS, Interrupted(), created_by=US)
     _, report = build_corpus(again, target, settings, InThisProcess(), created_by=US)
     assert report.resumed == 0
+
+
+def test_a_process_that_outlives_what_it_read_reads_it_anew(captures: Captures, tmp_path: Path) -> None:
+    """As the workers of a cluster do, between one build and the next."""
+    built(captures, tmp_path / "before")
+    prune_captures(captures.path, lambda notes: [max(notes, key=lambda note: note.t_request_us).exchange_id])
+    built(open_captures(captures.path), tmp_path / "after")
+    before, after = (read_card(tmp_path / name).counts["requests"] for name in ("before", "after"))
+    assert (before, after) == (12, 11)
 
 
 def test_a_task_done_twice_is_done_once(captures: Captures, tmp_path: Path) -> None:
