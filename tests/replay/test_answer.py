@@ -80,3 +80,15 @@ def test_error_inside_the_stream_has_a_class_and_its_words(error: bytes, named: 
     answer = read(TOKEN, b"data: " + error + b"\n\n")
     assert answer.error == named
     assert answer.detail
+
+
+def test_chunks_that_differ_in_their_text_alone_are_tokens_and_all_others_are_looked_into() -> None:
+    more = [b'data: {"choices":[{"text":" %s","finish_reason":null}]}\n\n' % text for text in (b"b", b"\\n", b"c d")]
+    answer = read(TOKEN, *more, USAGE, LAST, DONE)
+    assert (answer.first_token_us, answer.last_token_us, answer.error) == (10, 60, None)
+    assert read(TOKEN, *more, DONE).last_token_us == 40
+    assert read(TOKEN, *more).error == "truncated"
+    assert (
+        read(TOKEN, more[0], b'data: {"choices":[{"text":" b","finish_reason":null]}\n\n', LAST).error == "bad_stream"
+    )
+    assert read(TOKEN, more[0], b'data: {"error":{"message":"x"}}\n\n', more[1]).error == "bad_stream"
