@@ -49,13 +49,13 @@ def _findings(folder: Path, captures: Captures) -> Iterator[Finding]:
     uniqueness = Uniqueness()
     yield from audit_folder(folder, uniqueness)
     yield Finding("T10", ok=True, detail=uniqueness_summary(uniqueness))
-    yield from _live_findings(folder)
-    yield _canary_finding(run_canaries)
+    yield from live_findings(folder)
+    yield canary_finding(run_canaries)
     yield _window_finding(folder, captures)
     yield _scanner_finding(folder)
 
 
-def _live_findings(folder: Path) -> Iterator[Finding]:
+def live_findings(folder: Path) -> Iterator[Finding]:
     card = read_card(folder)
     is_its_own = card.fingerprint == fingerprint_sessions(read_corpus(folder))
     for test in LIVE:
@@ -64,7 +64,7 @@ def _live_findings(folder: Path) -> Iterator[Finding]:
         yield Finding(test, ok=is_its_own and found.startswith("passed"), detail=detail)
 
 
-def _canary_finding(run: Callable[[Path], list[str]]) -> Finding:
+def canary_finding(run: Callable[[Path], list[str]]) -> Finding:
     with tempfile.TemporaryDirectory(prefix="agentreel-audit-") as scratch:
         shown = run(Path(scratch))
     return Finding(

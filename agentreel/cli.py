@@ -24,6 +24,8 @@ COMMANDS: Final[dict[str, tuple[str, str]]] = {
     "replay": ("replay", "Send sessions to an inference server and measure."),
     "sweep": ("sweep", "Replay at several concurrencies: a Pareto table."),
     "report": ("report", "Write one HTML page about captures, corpora and runs."),
+    "publish": ("publish", "Publish a corpus as a dataset on the hub."),
+    "pull": ("pull", "Bring a dataset from the hub as a corpus."),
     "standin": ("standin", "Run a stand-in model API, inference engine or agents."),
     "demo": ("demo", "Run the whole chain with stand-ins."),
 }

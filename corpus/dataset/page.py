@@ -25,14 +25,14 @@ _TAGS: Final = ("kv-cache", "llm-inference", "agentic", "trace", "benchmark", "p
 
 @dataclass(frozen=True, slots=True)
 class Facts:
-    """What the text says beside the card; `processing`, `risk` and `fidelity` are tables: heads, then rows."""
+    """What the text says beside the card; `risk` and `fidelity` are tables in Markdown."""
 
     repo: str
     license: str
     release: str
-    processing: Sequence[Sequence[str]]
-    risk: Sequence[Sequence[str]]
-    fidelity: Sequence[Sequence[str]]  # empty: lengths are the tokenizer's own, and no provider's counts were compared
+    processing: Sequence[Sequence[str]]  # heads, then rows
+    risk: str
+    fidelity: str  # "": lengths are the tokenizer's own, and no provider's counts were compared
 
 
 def check_features(folder: Path) -> None:
@@ -84,7 +84,6 @@ def _head(folder: Path, card: Card, facts: Facts) -> str:
 
 def _text(card: Card, facts: Facts) -> str:
     counts = ", ".join(f"{count:,} {name.replace('_', ' ')}" for name, count in card.counts.items())
-    fidelity = _table(facts.fidelity) if facts.fidelity else _NOT_COMPARED.format(tokenizer=card.tokenizer)
     template = files("corpus.dataset").joinpath("page.md").read_text()
     return template.format(
         repo=facts.repo,
@@ -97,9 +96,9 @@ def _text(card: Card, facts: Facts) -> str:
         tokenizer=card.tokenizer,
         sha256=card.tokenizer_sha256,
         fingerprint=card.fingerprint,
-        processing=_table(facts.processing),
-        risk=_table(facts.risk),
-        fidelity=fidelity,
+        processing=markdown_table(facts.processing),
+        risk=facts.risk,
+        fidelity=facts.fidelity or _NOT_COMPARED.format(tokenizer=card.tokenizer),
         fields="\n\n".join(f"### `{name}`\n\n{_fields(name)}" for name in CONFIGS),
         year=facts.release[:4] if facts.release[:4].isdigit() else "n.d.",
     )
@@ -107,14 +106,14 @@ def _text(card: Card, facts: Facts) -> str:
 
 def _fields(config: str) -> str:
     rows = [(f"`{c.name}`", _kind(c.kind), c.meaning) for c in CONFIGS[config].columns]
-    return _table([("column", "type", "meaning"), *rows])
+    return markdown_table([("column", "type", "meaning"), *rows])
 
 
 def _kind(kind: Any) -> str:
     return str(kind).replace("element: ", "").replace(" not null", "").replace("extension<arrow.json>", "json")
 
 
-def _table(rows: Iterable[Sequence[str]]) -> str:
+def markdown_table(rows: Iterable[Sequence[str]]) -> str:
     head, *body = rows
     lines = [head, ["---"] * len(head), *body]
     return "\n".join("| " + " | ".join(cell.replace("|", "\\|") for cell in line) + " |" for line in lines)

@@ -42,9 +42,13 @@ def write_shards(folder: Path, sessions: Iterable[Session], release: str, shard_
 
 
 def data_files(folder: Path) -> dict[str, list[str]]:
-    """Per config, the one to load by default first: its files, relative to the dataset's folder."""
+    """Per config, the one to load by default first: its files, relative to the dataset's folder.
+
+    A table without a row is no config: `load_dataset` takes it for a missing one.
+    """
     found = {name: sorted((folder / "data" / name).glob("*.parquet")) for name in CONFIGS}
-    native = {_native(table): [folder / NATIVE / f"{table}.parquet"] for table in SCHEMAS}
+    tables = {_native(table): folder / NATIVE / f"{table}.parquet" for table in SCHEMAS}
+    native = {name: [file] for name, file in tables.items() if pq.read_metadata(file).num_rows}
     return {
         name: [file.relative_to(folder).as_posix() for file in files]
         for name, files in (found | dict(sorted(native.items()))).items()

@@ -160,6 +160,8 @@ def session_rows(session: Session, release: str) -> Iterator[Row]:
 
 def weka_rows(session: Session, release: str) -> Iterator[Row]:  # noqa: ARG001 - the public sets have no such column
     trace = session_to_weka(session)
+    if not trace["requests"]:
+        return  # nothing of it was answered
     plain = {column.name: trace.get(column.name, 0) for column in WEKA}
     yield plain | {
         "requests": [orjson.dumps(entry).decode() for entry in trace["requests"]],

@@ -20,8 +20,8 @@ FACTS = Facts(
     license="cc-by-4.0",
     release="2026-11-29",
     processing=(("requests", "count"), ("heard", "12"), ("left out: title", "2")),
-    risk=(("lengths in steps of", "1 in a row"), ("64 tokens", "4.2 %")),
-    fidelity=(),
+    risk="| lengths in steps of | 1 in a row |\n| --- | --- |\n| 64 tokens | 4.2 % |",
+    fidelity="",
 )
 
 
