@@ -11,6 +11,7 @@ from collections import Counter
 from itertools import pairwise
 from typing import Final, NamedTuple
 
+from corpus.blocks import SHARED_FROM
 from corpus.session import Session
 from report.declared import count_contradictions
 from report.lineage import block_counts, shared_blocks, steps
@@ -51,8 +52,8 @@ def count_anomalies(session: Session) -> Counter[str]:
 
 
 def missing_ids(session: Session) -> int:
-    """Block ids between the smallest and the largest that stand in no prompt."""
-    runs = sorted(_runs(session))
+    """Block ids between the smallest and the largest that stand in no prompt; of the session's own ones."""
+    runs = sorted(run for run in _runs(session) if run[0] < SHARED_FROM)
     missing, reached = 0, runs[0][0] if runs else 0
     for start, stop in runs:
         missing += max(0, start - reached)

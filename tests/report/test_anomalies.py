@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from corpus.blocks import SHARED_FROM
 from corpus.formats.weka import read_weka
 from corpus.session import Attempt, Session
 from report.anomalies import MEANINGS, count_anomalies, missing_ids, unchained_ids
@@ -100,6 +101,11 @@ def test_ids_that_name_no_prefix_are_seen(make_session: Make, prompts: list[list
 
 def test_missing_ids_are_those_between_known_ones(make_session: Make) -> None:
     assert missing_ids(make_session([(0, 0, 1)], prompts=[[5, 6, 9]])) == 2
+
+
+def test_ids_that_sessions_share_leave_no_gap(make_session: Make) -> None:
+    shared = make_session([(0, 0, 1)], prompts=[[SHARED_FROM + 7, SHARED_FROM + 3, 1, 2]])
+    assert missing_ids(shared) == 0
 
 
 def test_every_name_is_explained(make_session: Make) -> None:
