@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 import secrets
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -17,7 +17,7 @@ from corpus.capture.index import write_index
 from corpus.capture.lock import held_alone
 from corpus.capture.meta import load_json
 from corpus.capture.reader import Captures
-from corpus.capture.recovery import Frame, read_frames
+from corpus.capture.recovery import Frame, first_records, read_frames
 from corpus.capture.scan import RequestNote, read_bytes
 from corpus.capture.segment import FRAME_END, FrameEncoder, Marker, Record
 
@@ -53,19 +53,27 @@ def prune_captures(
 def _prune_file(file: Path, doomed: set[str]) -> tuple[int, int, int, int]:
     """Files removed, files rewritten, bytes freed, damage lost."""
     data = read_bytes(file)
-    frames = list(read_frames(data))
-    records = [(frame.marker, record) for frame in frames if isinstance(frame, Frame) for record in frame.records]
-    kept = [(marker, record) for marker, record in records if _exchange_id(record) not in doomed]
-    if len(kept) == len(records):
+    found = list(read_frames(data, bodies=False))
+    frames = [frame for frame in found if isinstance(frame, Frame)]
+    ids = [_exchange_id(record) for frame in frames for record in frame.records]
+    left = sum(exchange_id not in doomed for exchange_id in ids)
+    if left == len(ids):
         return 0, 0, 0, 0
-    if not kept:
+    if not left:
         file.unlink()
         return 1, 0, len(data), 0
-    flaws = sum(not isinstance(frame, Frame) or frame.flaw is not None for frame in frames)
-    return 0, 1, len(data) - _rewrite(file, kept), flaws
+    flaws = sum(not isinstance(frame, Frame) or frame.flaw is not None for frame in found)
+    return 0, 1, len(data) - _rewrite(file, _kept(data, frames, doomed)), flaws
 
 
-def _rewrite(file: Path, kept: list[tuple[Marker, Record]]) -> int:
+def _kept(data: bytes, frames: Iterable[Frame], doomed: set[str]) -> Iterator[tuple[Marker, Record]]:
+    for frame in frames:
+        for record in first_records(data[frame.offset : frame.end]):
+            if _exchange_id(record) not in doomed:
+                yield frame.marker, record
+
+
+def _rewrite(file: Path, kept: Iterable[tuple[Marker, Record]]) -> int:
     """Size of the new file."""
     aside = file.with_name(f".{file.name}.{secrets.token_hex(4)}")
     descriptor = os.open(aside, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)

@@ -10,8 +10,8 @@ A record of version 1 stores its body as it is. One of version 2 is a request th
 longer than a body and long-distance matching take care of what else repeats.
 
 A block ends with every record, so whatever was handed to the kernel can be read after a crash. A new frame starts every
-64 records (or 64 MiB of bodies): that bounds what one damaged byte can cost, what a reader decodes to reach one record,
-and what it holds in memory. Markers let a reader go on behind damage, and the file stays an ordinary zstd stream; the
+64 records (or 64 MiB of what is stored): that bounds what one damaged byte can cost, and what a reader decodes to reach
+one record. Markers let a reader go on behind damage, and the file stays an ordinary zstd stream; the
 nonce, random per run of the recorder, keeps a marker inside some body from being taken for the file's own.
 
 Level 3, window 2^23 and 64 records a frame were measured on Claude-Code-like sessions; a window below the size of a
@@ -36,7 +36,7 @@ VERSION: Final = 1  # of markers, and of records stored as they are
 REPEATING: Final = 2  # version of records that may repeat another
 WINDOW_LOG: Final = 23
 FRAME_RECORDS: Final = 64
-FRAME_BYTES: Final = 64 << 20  # uncompressed; a frame ends with the record that passes it
+FRAME_BYTES: Final = 64 << 20  # stored, uncompressed; a frame ends with the record that passes it
 FRAME_END: Final = b"\x01\x00\x00"  # an empty last block: ends a zstd frame at any block boundary
 
 RECORD_HEAD: Final = struct.Struct("<4sBBIQQ")  # magic, version, kind, length of meta, length of stored body, checksum
@@ -85,12 +85,12 @@ class FrameEncoder:
         return self._records >= FRAME_RECORDS or self._bytes >= FRAME_BYTES
 
     def encode(self, record: Record) -> bytes:
-        pieces = [self._head]
-        pieces += [self._stream.compress(piece) for piece in self._stored(record)]
+        stored = self._stored(record)
+        pieces = [self._head, *map(self._stream.compress, stored)]
         pieces.append(self._stream.flush(zstandard.COMPRESSOBJ_FLUSH_BLOCK))
         self._head = b""
         self._records += 1
-        self._bytes += RECORD_HEAD.size + len(record.meta) + len(record.body)
+        self._bytes += sum(map(len, stored))
         return b"".join(pieces)
 
     def _stored(self, record: Record) -> list[bytes]:

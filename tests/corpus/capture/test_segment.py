@@ -4,6 +4,7 @@ import zstandard
 from hypothesis import given
 from hypothesis import strategies as st
 
+from corpus.capture.repeats import MOST_BYTES
 from corpus.capture.segment import (
     FRAME_BYTES,
     FRAME_END,
@@ -78,6 +79,13 @@ def test_a_frame_is_full_after_64_records_or_64_mib() -> None:
     encoder = FrameEncoder(MARKER)
     encoder.encode(Record("request", b"", bytes(FRAME_BYTES)))
     assert encoder.full
+
+
+def test_what_repeats_does_not_fill_a_frame() -> None:
+    encoder = FrameEncoder(MARKER)
+    for _ in range(FRAME_BYTES // MOST_BYTES + 1):
+        encoder.encode(Record("request", b"", bytes(MOST_BYTES)))
+    assert not encoder.full
 
 
 def test_history_is_stored_once() -> None:
