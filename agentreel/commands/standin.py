@@ -60,7 +60,7 @@ def engine(
     max_running: int,
     as_json: bool,
 ) -> None:
-    """An inference engine without a GPU: completions, chat, Messages and Responses, a block prefix cache, vLLM's metrics."""
+    """An inference engine without a GPU: four endpoints, a block prefix cache, vLLM's metrics."""
     speed = Speed(prefill_tps, decode_tps, max_running)
     settings = EngineSettings(model, context_tokens, capacity_tokens, speed)
     asyncio.run(_serve(start_engine(settings, load_tokenizer(tokenizer), port), as_json=as_json))

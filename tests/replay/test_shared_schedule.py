@@ -10,7 +10,7 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
-from replay.commands import Done, Ended, Event, Proceed, ScheduleRules, Send, StageOver, Started, Tick, WaitUntil
+from replay.commands import Ended, Event, Proceed, ScheduleRules, Send, StageOver, Started, Tick, WaitUntil
 from replay.plan import SessionPlan, plan_session
 from replay.schedule import Scheduler
 from tests.replay.rehearsal import PLAIN_RULES, Asked, edge, session_of
@@ -39,25 +39,22 @@ def play(plans: list[SessionPlan], rules: ScheduleRules, workers: int) -> tuple[
     events: list[Any] = [(0, next(order), worker, Tick(0)) for worker in range(workers)]
     through: set[int] = set()
     sends: list[Send] = []
-    done = 0
-    while done < workers:
+    while not all(one.stage == "done" for one in team):
         now, _, worker, event = heapq.heappop(events)
-        if team[worker].stage == "done":
-            continue
-        for command in team[worker].handle(event):
+        commands = [] if team[worker].stage == "done" else team[worker].handle(event)
+        for command in commands:
             match command:
                 case Send():
                     assert worker not in through, "sent between the stages"
                     sends.append(command)
-                    for found in heard(command, now):
-                        heapq.heappush(events, (found.at_us, next(order), worker, found))
+                    found = heard(command, now)
+                    events += [(one.at_us, next(order), worker, one) for one in found]
+                    heapq.heapify(events)
                 case WaitUntil(at_us):
                     at_us = 10**13 if at_us is None else max(at_us, now)
                     heapq.heappush(events, (at_us, next(order), worker, Tick(at_us)))
                 case StageOver():
                     through.add(worker)
-                case Done():
-                    done += 1
         if len(through) == workers:
             through.clear()
             for other in range(workers):
