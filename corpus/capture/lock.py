@@ -2,6 +2,9 @@
 
 Recorders hold the directory's marker file together, whoever wants to delete from it holds it alone. The lock goes with
 the process that holds it, so a crash leaves none behind. Where the file system has no such locks there is none.
+
+Whether somebody records can only be asked by taking the lock for a moment; a recorder that starts in that moment waits
+it out.
 """
 
 from __future__ import annotations
@@ -10,6 +13,7 @@ import contextlib
 import errno
 import fcntl
 import os
+import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Final
@@ -17,6 +21,8 @@ from typing import Final
 from corpus.capture.directory import MARKER_NAME
 from corpus.errors import InputError
 
+_PATIENCE: Final = 40  # tries, so a fifth of a second; whoever prunes takes longer
+_PAUSE_S: Final = 0.005
 _NO_LOCKS: Final = frozenset({errno.ENOLCK, errno.ENOTSUP, errno.EINVAL, errno.ENOSYS})
 
 
@@ -25,7 +31,13 @@ class WriterLock:
 
     def __init__(self, directory: Path) -> None:
         self._descriptor: int | None = os.open(directory / MARKER_NAME, os.O_RDONLY | os.O_CLOEXEC)
-        _lock(self._descriptor, fcntl.LOCK_SH, directory, "captures are being pruned just now", "try again")
+        for _ in range(_PATIENCE):
+            with contextlib.suppress(BlockingIOError):
+                _lock(self._descriptor, fcntl.LOCK_SH)
+                return
+            time.sleep(_PAUSE_S)
+        self.release()
+        raise InputError(directory, "captures are being pruned just now", "try again")
 
     def release(self) -> None:
         if self._descriptor is not None:
@@ -38,7 +50,10 @@ def held_alone(directory: Path) -> Iterator[None]:
     """InputError while a recorder writes here."""
     descriptor = os.open(directory / MARKER_NAME, os.O_RDONLY | os.O_CLOEXEC)
     try:
-        _lock(descriptor, fcntl.LOCK_EX, directory, "a recorder is writing here", "stop it first")
+        try:
+            _lock(descriptor, fcntl.LOCK_EX)
+        except BlockingIOError as error:
+            raise InputError(directory, "a recorder is writing here", "stop it first") from error
         yield
     finally:
         os.close(descriptor)
@@ -53,11 +68,10 @@ def is_recording(directory: Path) -> bool:
         return True
 
 
-def _lock(descriptor: int, kind: int, directory: Path, problem: str, hint: str) -> None:
+def _lock(descriptor: int, kind: int) -> None:
+    """BlockingIOError when others hold it; silent where there are no locks."""
     try:
         fcntl.flock(descriptor, kind | fcntl.LOCK_NB)
-    except BlockingIOError as error:
-        raise InputError(directory, problem, hint) from error
     except OSError as error:
         if error.errno not in _NO_LOCKS:
             raise

@@ -1,11 +1,13 @@
 from __future__ import annotations
 
+import contextlib
 import errno
 import fcntl
 from pathlib import Path
 
 import pytest
 
+from corpus.capture import lock
 from corpus.capture.lock import held_alone
 from corpus.capture.writer import CaptureWriter
 from corpus.errors import InputError
@@ -20,6 +22,19 @@ def test_writers_share_and_whoever_deletes_is_alone(tmp_path: Path) -> None:
     with held_alone(tmp_path / "c"), pytest.raises(InputError, match="being pruned"):
         CaptureWriter(tmp_path / "c", "w0")
     CaptureWriter(tmp_path / "c", "w0").close()
+
+
+def test_a_recorder_that_starts_while_somebody_asks_waits_a_moment(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    CaptureWriter(tmp_path / "c", "w0").close()
+    with contextlib.ExitStack() as asking:
+        asking.enter_context(held_alone(tmp_path / "c"))
+        monkeypatch.setattr("corpus.capture.lock.time.sleep", lambda _: asking.close())
+        writer = CaptureWriter(tmp_path / "c", "w0")
+    assert lock.is_recording(tmp_path / "c")
+    writer.close()
+    assert not lock.is_recording(tmp_path / "c")
 
 
 @pytest.mark.parametrize(("number", "passes"), [(errno.ENOLCK, True), (errno.EIO, False)])
