@@ -1,4 +1,5 @@
-"""What a person names as input or output may be a URL (`s3://`, `gs://`, `file://`): commands see local paths only.
+"""What a person names as input or output may be a URL (`s3://`, `gs://`, `file://`) or a dataset of the hub (`hf:`):
+commands see local paths only.
 
 An input is copied once a process into a private folder that goes with it. An output is made under the user's cache, at
 a place that depends on its URL alone, so that a build that was killed goes on there, and leaves when it is whole.
@@ -15,10 +16,15 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import cache
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 from urllib.parse import unquote, urlsplit
 
 import click
+
+from corpus.errors import InputError
+
+if TYPE_CHECKING:
+    from corpus.place import Place
 
 _CACHE_MODE = 0o700
 
@@ -33,7 +39,11 @@ class InputPlace(click.ParamType[Path]):
 
 
 def local_input(name: str) -> Path:
-    """InputError when it is a URL and nothing can be fetched from it."""
+    """InputError when it is a URL, or a dataset of the hub, and nothing can be fetched from it."""
+    if name.startswith("hf:"):
+        from agentreel.hub_source import cached_dataset
+
+        return cached_dataset(name)
     return _fetched(name) if "://" in name and not _file_path(name) else _file_path(name) or Path(name)
 
 
@@ -46,20 +56,40 @@ def local_output(name: str, marker: str, *, force: bool) -> Iterator[Path]:
     if "://" not in name or _file_path(name):
         yield _file_path(name) or Path(name)
         return
-    from corpus.place import open_place, refuse_existing_folder, store_folder
+    from corpus.place import open_place, refuse_existing_folder
 
     place = open_place(name)
     refuse_existing_folder(place, marker, force=force)
     home = _cache() / hashlib.blake2b(place.url.encode(), digest_size=12).hexdigest()
     home.mkdir(mode=_CACHE_MODE, parents=True, exist_ok=True)
     target = home / place.path.rpartition("/")[2]
+    if (target / marker).is_file():
+        shutil.rmtree(target)  # finished by an earlier try, which could not take it there
     yield target
-    store_folder(target, place, marker, force=force)
+    try:
+        _take_there(target, place, marker, force=force)
+    except InputError as error:
+        raise InputError(error.where, error.problem, f"{error.hint}; what was made lies whole in {target}") from error
     shutil.rmtree(home)
+
+
+def _take_there(target: Path, place: Place, marker: str, *, force: bool) -> None:
+    """With what only the owner may know, beside it as it is here; the old one goes first, since it is another's."""
+    from anonymize.contributions import contributions_path
+    from corpus.place import store_folder
+
+    known = contributions_path(target)
+    if known.name in place.parent.sizes():
+        place.parent.remove(known.name)
+    store_folder(target, place, marker, force=force)
+    if known.is_file():
+        place.parent.store(known.name, known)
 
 
 @cache
 def _fetched(url: str) -> Path:
+    from anonymize.contributions import contributions_path
+    from corpus.card import CARD_NAME
     from corpus.place import fetch_folder, open_place
 
     place = open_place(url)
@@ -67,6 +97,9 @@ def _fetched(url: str) -> Path:
     atexit.register(shutil.rmtree, home, ignore_errors=True)
     target = home / (place.path.rpartition("/")[2] or "fetched")
     fetch_folder(url, target)
+    known = contributions_path(target)
+    if (target / CARD_NAME).is_file() and known.name in place.parent.sizes():
+        place.parent.fetch(known.name, known)
     return target
 
 

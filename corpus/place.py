@@ -11,8 +11,9 @@ Keys come from where each storage's own programs look for them (environment, pro
 from __future__ import annotations
 
 import os
+import secrets
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
@@ -41,10 +42,19 @@ class Place:
 
     def sizes(self) -> dict[str, int]:
         """Bytes of every file directly in the folder, by name; empty when there is no such folder."""
+        return {name: size for name, (size, _) in self.listing().items()}
+
+    def listing(self) -> dict[str, tuple[int, int | None]]:
+        """Bytes and time of the last change (ns, where the storage knows it) of the same files."""
         selector = pafs.FileSelector(self.path, allow_not_found=True)
         with _said(self.url):
             found: list[pafs.FileInfo] = self.system.get_file_info(selector)
-        return {one.base_name: one.size or 0 for one in found if one.type == pafs.FileType.File}
+        files = (one for one in found if one.type == pafs.FileType.File and not one.base_name.startswith("."))
+        return {one.base_name: (one.size or 0, one.mtime_ns) for one in files}
+
+    @property
+    def parent(self) -> Place:
+        return Place(self.url.rpartition("/")[0], self.system, self.path.rpartition("/")[0])
 
     def fetch(self, name: str, target: Path) -> None:
         with (
@@ -56,14 +66,25 @@ class Place:
                 out.write(chunk)
 
     def store(self, name: str, source: Path, size: int | None = None) -> None:
-        """The file, or its first `size` bytes; whole or not at all."""
+        """The file, or its first `size` bytes; whole or not at all, whatever ends it."""
+        is_local = isinstance(self.system, pafs.LocalFileSystem)
+        target = f"{self.path}/{name}"
+        aside = f"{self.path}/.{name}.{secrets.token_hex(8)}.partial" if is_local else target
         with _said(f"{self.url}/{name}"), source.open("rb") as stream:
-            left = source.stat().st_size if size is None else size
-            self.system.create_dir(self.path)
-            with self.system.open_output_stream(f"{self.path}/{name}") as out:
-                while left and (chunk := stream.read(min(left, _CHUNK))):
-                    out.write(chunk)
-                    left -= len(chunk)
+            if is_local:  # object storage has no folders, and a key for this one alone may make none above it
+                self.system.create_dir(self.path)
+            try:
+                with self.system.open_output_stream(aside) as out:
+                    left = source.stat().st_size if size is None else size
+                    while left and (chunk := stream.read(min(left, _CHUNK))):
+                        out.write(chunk)
+                        left -= len(chunk)
+            except BaseException:  # a stream that is left early has been closed, and what it took is there
+                with suppress(OSError, pa.ArrowException):
+                    self.system.delete_file(aside)
+                raise
+            if is_local:
+                self.system.move(aside, target)
 
     def remove(self, name: str) -> None:
         with _said(f"{self.url}/{name}"):
@@ -82,7 +103,8 @@ def open_place(url: str) -> Place:
     try:
         system, path = pafs.FileSystem.from_uri(bare + _endpoint(parts.scheme, parts.query))
     except (pa.ArrowInvalid, OSError, ValueError) as error:
-        raise InputError(bare, f"cannot be opened ({_first_line(error)})") from error
+        told = _first_line(error).replace(parts.query or "\n", "...")
+        raise InputError(bare, f"cannot be opened ({told})") from error
     return Place(bare, system, path.rstrip("/"))
 
 
@@ -90,11 +112,14 @@ def fetch_folder(url: str, target: Path, wanted: Callable[[str], bool] = lambda 
     """Copy every wanted file into `target` (made, for its owner only); the number of files. InputError for none."""
     place = open_place(url)
     target.mkdir(mode=0o700, parents=True, exist_ok=True)
-    names = [name for name in sorted(place.sizes()) if wanted(name)]
+    there = place.listing()
+    names = [name for name in sorted(there) if wanted(name)]
     if not names:
         raise InputError(place.url, "holds nothing", "check the name, and that your key may list it")
     for name in names:
         place.fetch(name, target / name)
+    if place.listing() != there:
+        raise InputError(place.url, "was replaced while it was read", "try again")
     return len(names)
 
 

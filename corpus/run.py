@@ -74,6 +74,7 @@ class Run:
     summary: dict[str, Any]
 
 
+SUMMARY_NAME: Final = "summary.json"
 _GROUP_ROWS: Final = 16_384
 _INT: Final = pa.int64()
 _TEXT: Final = pa.string()
@@ -108,7 +109,7 @@ _HINT: Final = "give the directory that `agentreel replay --out` wrote"
 
 
 def is_run(path: Path) -> bool:
-    return (path / "requests.parquet").is_file() and (path / "summary.json").is_file()
+    return (path / "requests.parquet").is_file() and (path / SUMMARY_NAME).is_file()
 
 
 def refuse_existing_run(path: Path, *, force: bool) -> None:
@@ -139,7 +140,7 @@ def write_run(
         aside.mkdir()
         (aside / "config.json").write_bytes(_json(config))
         _write_rows(aside / "requests.parquet", requests)
-        (aside / "summary.json").write_bytes(_json(summary))
+        (aside / SUMMARY_NAME).write_bytes(_json(summary))
         for file in beside:
             shutil.copyfile(file, aside / file.name)
 
@@ -159,7 +160,7 @@ def read_run(path: Path) -> Run:
     return Run(
         config=_read_json(path / "config.json"),
         requests=tuple(_read_requests(path / "requests.parquet")),
-        summary=_read_json(path / "summary.json"),
+        summary=_read_json(path / SUMMARY_NAME),
     )
 
 

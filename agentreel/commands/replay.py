@@ -8,8 +8,10 @@ import click
 
 from agentreel.console import force_option, json_option, print_json
 from agentreel.following import following
+from agentreel.places import local_output
 from agentreel.preview import print_preview
 from agentreel.replaying import replay_of, replay_options
+from corpus.run import SUMMARY_NAME
 from replay.engines import ENGINES, EngineName
 from replay.preview import preview
 from replay.run import run_replay
@@ -19,35 +21,38 @@ from replay.run import run_replay
 @click.argument("src")
 @click.option("--url", help="The server's base URL, for example http://127.0.0.1:8000")
 @click.option("--model", help="The model name the server knows.")
-@click.option("--out", type=click.Path(path_type=Path), help="Directory of the run.")
+@click.option("--out", help="Directory of the run; also a URL (s3://, gs://).")
 @click.option("--dry-run", is_flag=True, help="Tell what would be sent, without a server.")
 @click.option("--concurrency", default=1, show_default=True, help="Live sessions; their sub-agents come on top.")
 @replay_options
 @force_option
 @json_option
-def replay(src: str, *, as_json: bool, dry_run: bool, out: Path | None, concurrency: int, **given: Any) -> int:
+def replay(src: str, *, as_json: bool, dry_run: bool, out: str | None, concurrency: int, **given: Any) -> int:
     """Send the sessions of SRC to an inference server, keeping their order, delays and prefix reuse, and measure.
 
     SRC may also be fixed:ISL,OSL: single requests of that many tokens, without end.
     """
     given |= _addressed(dry_run, {**given, "out": out})
-    made = replay_of(src, given.pop("out"), concurrency, given)
+    place = given.pop("out")
     if dry_run:
+        made = replay_of(src, Path(place), concurrency, given)
         found = preview(made.sessions, made.settings, made.draw)
         print_json(found) if as_json else print_preview(found)
         return 0
-    with following() as progress:
-        summary = run_replay(made.sessions, made.settings, progress, made.draw)
+    with local_output(place, SUMMARY_NAME, force=given["force"]) as target:
+        made = replay_of(src, target, concurrency, given)
+        with following() as progress:
+            summary = run_replay(made.sessions, made.settings, progress, made.draw)
     if as_json:
         print_json(summary)
     else:
-        _say(made.settings.out, summary)
+        _say(place, summary)
     return 3 if summary["errors"] or summary["problem"] else 0
 
 
 def _addressed(dry_run: bool, given: Mapping[str, Any]) -> dict[str, Any]:
     """Where to and what for; a dry run sends nothing, so it needs neither."""
-    names = {"url": "http://127.0.0.1", "model": "model", "out": Path("run")}
+    names = {"url": "http://127.0.0.1", "model": "model", "out": "run"}
     missing = [f"--{name}" for name in names if given[name] is None]
     if missing and not dry_run:
         raise click.UsageError(f"Missing option {' and '.join(missing)}.")
@@ -65,7 +70,7 @@ _SHOWN = (
 )
 
 
-def _say(out: Path, summary: dict[str, Any]) -> None:
+def _say(out: str, summary: dict[str, Any]) -> None:
     counts = f"{summary['requests']} requests, {summary['errors']} errors, {_number(summary['duration_s'])} s"
     print(f"{out}: {counts} ({ENGINES[summary['engine']].title})")
     if summary["problem"]:

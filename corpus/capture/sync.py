@@ -1,16 +1,18 @@
 """Copying captures from many recorders into one place, or back: finished frames only, and as often as one likes.
 
 A segment file only ever grows while it is written, and its name is unique to one run of one recorder, so many may be
-copied into one place. While a recorder is at work, copied is a file up to the end of its last finished frame: whoever
-reads there finds no torn record, and nobody need stop. A file whose finished part has the size that is there already
+copied into one XX A file whose finished part has the size that is there already
 is left alone; one that grew, or that `prune` made smaller, takes the old one's place in one step.
 """
 
 from __future__ import annotations
 
+import secrets
+import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Final
 
 from corpus.capture.directory import MARKER_NAME, SEGMENT_SUFFIX, prepare_captures, require_captures, segment_files
 from corpus.capture.lock import is_recording
@@ -18,6 +20,8 @@ from corpus.capture.recovery import finished_bytes
 from corpus.capture.scan import read_bytes
 from corpus.errors import InputError
 from corpus.place import Place
+
+_RESTING_S: Final = 600
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,13 +40,14 @@ def sync_to(captures: Path, place: Place, watch: Callable[[int, int], None] = la
         raise InputError(place.url, "holds something else than captures", "choose another name")
     if not there:
         place.store(MARKER_NAME, captures / MARKER_NAME)
-    is_live = is_recording(captures)
     files = segment_files(captures)
+    is_live = is_recording(captures)  # after: a recorder that comes later writes other files
     known = copied = sent = waiting = 0
     for number, file in enumerate(files):
         watch(number, len(files))
         size = file.stat().st_size
-        whole = finished_bytes(read_bytes(file)) if is_live else size
+        is_whole = not is_live or there.get(file.name) == size or _rests(file)
+        whole = size if is_whole else finished_bytes(read_bytes(file))
         waiting += size - whole
         known += whole > 0
         if whole and there.get(file.name) != whole:
@@ -63,8 +68,15 @@ def sync_from(place: Place, captures: Path) -> Synced:
     copied = sent = 0
     for name, size in sorted(wanted.items()):
         if here.get(name) != size:
-            aside = captures / f".{name}.partial"
-            place.fetch(name, aside)
-            aside.replace(captures / name)
+            aside = captures / f".{name}.{secrets.token_hex(8)}.partial"
+            try:
+                place.fetch(name, aside)
+                aside.replace(captures / name)
+            finally:
+                aside.unlink(missing_ok=True)
             copied, sent = copied + 1, sent + size
     return Synced(len(wanted), copied, sent, 0)
+
+
+def _rests(file: Path) -> bool:
+    return time.time() - file.stat().st_mtime > _RESTING_S

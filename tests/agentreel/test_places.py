@@ -4,10 +4,13 @@ from pathlib import Path
 
 import pytest
 
-from agentreel.places import InputPlace, local_input, local_output
+from agentreel.places import InputPlace, _fetched, local_input, local_output
+from agentreel.process import serve_command
+from anonymize.contributions import contributions_path
 from corpus.capture.reader import Captures
 from corpus.errors import InputError, OutputExistsError
-from tests.agentreel.conftest import Call
+from corpus.place import Place, open_place
+from tests.agentreel.conftest import Call, Chain
 
 
 def test_paths_stay_paths(tmp_path: Path) -> None:
@@ -62,3 +65,60 @@ def test_the_chain_works_on_object_storage(
 def test_sync_takes_one_folder_and_one_url(agentreel: Call, s3: str, tmp_path: Path) -> None:
     assert agentreel("captures", "sync", tmp_path, tmp_path).code == 2
     assert agentreel("captures", "sync", s3, s3).code == 2
+
+
+def stored(target: Path, known: bool) -> None:
+    target.mkdir()
+    (target / "card.json").write_text("{}")
+    if known:
+        contributions_path(target).write_text("who is whom")
+
+
+def test_what_only_the_owner_may_know_lies_beside_the_corpus_and_goes_with_its_replacement(
+    s3: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    url = f"{s3}/corpus"
+    for known in (True, False):
+        with local_output(url, "card.json", force=True) as target:
+            stored(target, known)
+        assert set(open_place(url).sizes()) == {"card.json"}
+        assert set(open_place(s3).sizes()) == ({"corpus.contributions.json"} if known else set())
+        _fetched.cache_clear()
+        assert contributions_path(local_input(url)).is_file() is known
+
+
+def test_what_could_not_be_taken_there_is_kept_named_and_no_obstacle(
+    s3: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+
+    def fail(*_args: object) -> None:
+        raise InputError(s3, "does not answer", "check the network")
+
+    with monkeypatch.context() as broken:
+        broken.setattr(Place, "store", fail)
+        with (
+            pytest.raises(InputError, match=r"check the network; what was made lies whole in .*\w$") as told,
+            local_output(s3, "card.json", force=False) as target,
+        ):
+            stored(target, known=False)
+    assert str(target) in str(told.value)
+    assert (target / "card.json").is_file()
+    with local_output(s3, "card.json", force=False) as again:
+        stored(again, known=False)
+    assert set(open_place(s3).sizes()) == {"card.json"}
+
+
+def test_a_run_goes_to_object_storage_and_is_reported_from_there(
+    chain: Chain, s3: str, agentreel: Call, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    with serve_command(("standin", "engine", "--json"), tmp_path / "engine.log") as engine:
+        args = ("--url", engine["url"], "--model", "standin", "--warmup", "none", "--speedup", "200")
+        said = agentreel("replay", chain.corpus, *args, "--out", f"{s3}/run")
+        assert said.code == 0, said.err
+        assert said.out.startswith(f"{s3}/run: ")
+        assert agentreel("replay", chain.corpus, *args, "--out", f"{s3}/run").code == 1
+    assert agentreel("report", f"{s3}/run", "-o", tmp_path / "page.html").code == 0
+    assert list((tmp_path / "cache" / "agentreel").iterdir()) == []

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import io
 import stat
 from pathlib import Path
 
@@ -77,6 +78,42 @@ def test_a_part_of_a_file_is_stored_alone(url: str, folder: Path, tmp_path: Path
     assert place.sizes() == {"a.bin": 40}
 
 
+class Cut(io.BytesIO):
+    """Ends with Ctrl-C after its first chunk."""
+
+    def read(self, size: int | None = -1, /) -> bytes:
+        if self.tell():
+            raise KeyboardInterrupt
+        return super().read(size)
+
+
+def test_what_breaks_off_leaves_no_part_behind(url: str, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    place, source = open_place(url), folder / "a.bin"
+    source.write_bytes(bytes(12 << 20))  # more than one part of an upload
+    monkeypatch.setattr(Path, "open", lambda _path, _mode: Cut(bytes(12 << 20)))
+    with pytest.raises(KeyboardInterrupt):
+        place.store("a.bin", source)
+    assert place.sizes() == {}
+
+
+def test_a_folder_that_is_replaced_while_it_is_read_is_said(
+    url: str, folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    place = open_place(url)
+    store_folder(folder, place, "card.json", force=False)
+    plain = Place.fetch
+
+    def replaced(self: Place, name: str, target: Path) -> None:
+        plain(self, name, target)
+        if name == "a.bin":
+            (folder / "z.bin").write_bytes(b"other")
+            store_folder(folder, place, "card.json", force=True)
+
+    monkeypatch.setattr(Place, "fetch", replaced)
+    with pytest.raises(InputError, match="was replaced while it was read"):
+        fetch_folder(url, tmp_path / "back")
+
+
 def test_nothing_there_is_one_line(url: str, tmp_path: Path) -> None:
     assert open_place(url).sizes() == {}
     with pytest.raises(InputError, match="holds nothing"):
@@ -88,7 +125,7 @@ def test_nothing_there_is_one_line(url: str, tmp_path: Path) -> None:
 def test_a_storage_that_refuses_or_does_not_answer_is_one_line(
     s3: str, folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    with pytest.raises(InputError, match="not found") as refused:
+    with pytest.raises(InputError, match="does not exist") as refused:
         open_place("s3://no-such-bucket/x").store("a.bin", folder / "a.bin")
     assert "\n" not in str(refused.value)
     monkeypatch.setenv("AWS_ENDPOINT_URL", "http://127.0.0.1:9")

@@ -1,11 +1,13 @@
 from __future__ import annotations
 
+import os
 import shutil
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
+import corpus.capture.sync as sync_module
 from corpus.capture.directory import segment_files
 from corpus.capture.prune import prune_captures
 from corpus.capture.reader import open_captures
@@ -14,7 +16,7 @@ from corpus.capture.sync import sync_from, sync_to
 from corpus.capture.writer import CaptureWriter
 from corpus.errors import InputError
 from corpus.exchange import Exchange
-from corpus.place import open_place
+from corpus.place import Place, open_place
 from tests.corpus.capture.conftest import MakeExchange
 
 
@@ -78,6 +80,52 @@ def test_what_a_killed_recorder_left_is_copied_too(s3: str, tmp_path: Path, make
     assert sync_to(tmp_path / "left", open_place(s3)).waiting_bytes == 0
     sync_from(open_place(s3), tmp_path / "back")
     assert len(everything(tmp_path / "back")) == 3
+
+
+def test_what_a_killed_recorder_left_does_not_wait_for_the_one_at_work(
+    s3: str, tmp_path: Path, make_exchange: MakeExchange
+) -> None:
+    record(tmp_path / "one", make_exchange, range(3))  # never ended
+    (left,) = segment_files(tmp_path / "one")
+    at_work = record(tmp_path / "one", make_exchange, range(3, 6), "b")
+    assert sync_to(tmp_path / "one", open_place(s3)).copied == 0
+    os.utime(left, (0, 0))
+    assert sync_to(tmp_path / "one", open_place(s3)).copied_bytes == left.stat().st_size
+    at_work.close()
+
+
+def test_what_is_there_in_full_is_not_read_again(
+    s3: str, tmp_path: Path, make_exchange: MakeExchange, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    record(tmp_path / "one", make_exchange, range(3)).close()
+    at_work = record(tmp_path / "one", make_exchange, range(3, 6), "b")
+    sync_to(tmp_path / "one", open_place(s3))
+    read: list[str] = []
+
+    def note_down(file: Path) -> bytes:
+        read.append(file.name)
+        return b""
+
+    monkeypatch.setattr(sync_module, "read_bytes", note_down)
+    sync_to(tmp_path / "one", open_place(s3))
+    assert [name.startswith("b-") for name in read] == [True]
+    at_work.close()
+
+
+def test_a_copy_that_breaks_off_leaves_nothing_beside_what_is_whole(
+    s3: str, tmp_path: Path, make_exchange: MakeExchange, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    record(tmp_path / "one", make_exchange, range(3)).close()
+    sync_to(tmp_path / "one", open_place(s3))
+
+    def cut(_place: Place, _name: str, target: Path) -> None:
+        target.write_bytes(b"half")
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(Place, "fetch", cut)
+    with pytest.raises(KeyboardInterrupt):
+        sync_from(open_place(s3), tmp_path / "back")
+    assert [path.name for path in (tmp_path / "back").iterdir()] == ["captures.json"]
 
 
 def test_what_was_pruned_is_taken_back(s3: str, tmp_path: Path, make_exchange: MakeExchange) -> None:
