@@ -172,7 +172,7 @@ def _scan_finding(folder: Path) -> Finding:
         return Finding("T13", ok=True, detail="skipped: kingfisher is not installed (pip install kingfisher-bin)")
     with tempfile.TemporaryDirectory(prefix="agentreel-scan-") as scratch:
         for number, file in enumerate(sorted(path for path in folder.rglob("*") if path.is_file())):
-            (Path(scratch) / f"{number}-{file.name}").symlink_to(file)
+            (Path(scratch) / f"{number}-{file.name}").symlink_to(file.resolve())
         flaw = scan(Path(scratch), program)
     return Finding("T13", flaw is None, flaw or "kingfisher found nothing in any file")
 

@@ -3,7 +3,7 @@
     data/requests/train-00000-of-00002.parquet    packed as the corpus is: deltas, dictionaries, zstd
     data/sessions/..., data/weka/...
     native/                                       the corpus: five tables and its card
-    README.md, LICENSE.txt
+    README.md                                     the card
 
 A row group holds whole sessions, as many as come to a thousand requests, so a reader that streams holds little; a shard
 ends with the row group that fills it. Nothing but the columns is in a file: no schema copies, no times, no paths.

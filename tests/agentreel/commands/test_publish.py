@@ -23,9 +23,10 @@ def corpus(captures: Captures, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
 
 
 def test_a_corpus_is_rehearsed_published_and_pulled(
-    hub: FakeHub, corpus: Path, agentreel: Call, tmp_path: Path
+    hub: FakeHub, corpus: Path, agentreel: Call, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    given = ("publish", corpus, "--repo", "org/name", "--license", "cc-by-4.0", "--tag", "v1")
+    monkeypatch.chdir(tmp_path)
+    given = ("publish", corpus.name, "--repo", "org/name", "--license", "cc-by-4.0", "--tag", "v1")
     dry = agentreel(*given, "--dry-run")
     assert dry.code == 0, dry.err
     assert "not uploaded" in dry.out
