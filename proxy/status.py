@@ -22,6 +22,7 @@ _COUNTERS: Final = (
     ("request_bytes_total", "Bytes of request bodies written.", "request_bytes"),
     ("response_bytes_total", "Bytes of response bodies written.", "response_bytes"),
     ("dropped_records_total", "Records that lost their body, or were lost: the writer fell behind.", "dropped"),
+    ("unnamed_records_total", "Records stored as they were heard: what they are could not be told.", "unnamed"),
     ("write_errors_total", "Records or files that could not be written.", "write_errors"),
     ("listen_errors_total", "Faults of the recorder while listening.", "listen_errors"),
     ("worker_restarts_total", "Workers that ended unexpectedly and were replaced.", "worker_restarts"),
@@ -104,6 +105,7 @@ def _trouble(snapshot: Snapshot) -> str:
 
 _TROUBLES: Final = (
     ("dropped", "records lost their body or were lost: the disk is too slow"),
+    ("unnamed", "records are stored as they were heard: what they are could not be told"),
     ("write_errors", "records or files could not be written"),
     ("listen_errors", "faults while listening; traffic went on"),
     ("worker_restarts", "workers were replaced"),

@@ -14,8 +14,8 @@ from proxy.tally import SessionCount
 
 @dataclass(frozen=True, slots=True)
 class Snapshot:
-    """`counts`: requests, responses, request_bytes, response_bytes, dropped, write_errors, listen_errors,
-    worker_restarts, and by kind `end:...`, `gap:...`, `refused:...`."""
+    """`counts`: requests, responses, request_bytes, response_bytes, dropped, unnamed, write_errors,
+    listen_errors, worker_restarts, and by kind `end:...`, `gap:...`, `refused:...`."""
 
     paused: bool = False
     open: int = 0  # exchanges in flight
@@ -35,6 +35,7 @@ class RecordTotals:
     request_bytes: int = 0
     response_bytes: int = 0
     dropped: int = 0
+    unnamed: int = 0  # records stored as they were heard, for a fault of ours while reading them
     write_errors: int = 0
     listen_errors: int = 0  # faults of ours while listening; the traffic went on
     worker_restarts: int = 0
@@ -56,6 +57,7 @@ def totals_of(snapshot: Snapshot) -> RecordTotals:
         request_bytes=counts.get("request_bytes", 0),
         response_bytes=counts.get("response_bytes", 0),
         dropped=counts.get("dropped", 0),
+        unnamed=counts.get("unnamed", 0),
         write_errors=counts.get("write_errors", 0),
         listen_errors=counts.get("listen_errors", 0),
         worker_restarts=counts.get("worker_restarts", 0),

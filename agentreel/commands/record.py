@@ -165,6 +165,7 @@ def _farewell(settings: RecordSettings, totals: RecordTotals) -> str:
     lost = totals.dropped + totals.write_errors + totals.listen_errors
     warning = f"; {lost} could not be recorded in full" if lost else ""
     passed = totals.gaps.get("paused", 0) + totals.gaps.get("opted_out", 0)
+    unnamed = f"; {totals.unnamed} kept as heard, without whose they are" if totals.unnamed else ""
     unheard = f"; {passed} passed unrecorded as asked" if passed else ""
     refused = f"; {sum(totals.refused.values())} refused" if totals.refused else ""
-    return f"\n{settings.captures}: {totals.requests} requests heard ({ends}){warning}{unheard}{refused}"
+    return f"\n{settings.captures}: {totals.requests} requests heard ({ends}){warning}{unnamed}{unheard}{refused}"

@@ -93,7 +93,8 @@ class Captures:
         Memory: some hundred bytes per exchange and at most about 128 MiB of frames.
         """
         for request, response in self._pairs(segment_files(self.path, session_id)):
-            if isinstance(session_id, EverySession) or request.session_id == session_id:
+            every = isinstance(session_id, EverySession)
+            if every or (request.session_id == session_id and not (response is None and self._went_on(request))):
                 yield self._load(request.place, response, bodies=bodies)
 
     def exchange(self, exchange_id: str) -> Exchange:
@@ -121,6 +122,15 @@ class Captures:
                 self._report(place, f"response without its request, exchange {exchange_id!r}")
         ordered = sorted(requests.values(), key=lambda request: (request.t_request_us, request.exchange_id))
         return [(request, responses.get(request.exchange_id)) for request in ordered]
+
+    def _went_on(self, request: RequestNote) -> bool:
+        """Whether it is a handshake whose first turn named another session, where it was told anew."""
+        if request.api != "openai-responses-ws":
+            return False
+        return any(
+            note.exchange_id == request.exchange_id and note.t_request_us > request.t_request_us
+            for note in self.notes()
+        )
 
     def _scanned(self, files: Iterable[Path]) -> list[Scan]:
         """Of each file; from the index where it knows the file as it is."""

@@ -13,7 +13,15 @@ NOW_US = 1_700_000_000_000_000
 SNAPSHOT = Snapshot(
     open=3,
     backlog_bytes=17,
-    counts={"requests": 12, "dropped": 2, "end:complete": 9, "end:client_abort": 1, "gap:disk": 2, "refused:401": 4},
+    counts={
+        "requests": 12,
+        "dropped": 2,
+        "unnamed": 5,
+        "end:complete": 9,
+        "end:client_abort": 1,
+        "gap:disk": 2,
+        "refused:401": 4,
+    },
     sessions=(
         SessionCount("live-1", "codex", "gpt", {"a", "b"}, 5, 1, 1_500_000, NOW_US - 9_000_000, NOW_US - 2_000_000),
         SessionCount("<script>alert(1)</script>", requests=1, t_last_us=NOW_US - LIVE_US - 1),
@@ -33,6 +41,7 @@ def test_metrics_are_in_prometheus_text_format() -> None:
         'agentreel_exchanges_ended_total{end="client_abort"} 1',
         'agentreel_gaps_total{cause="disk"} 2',
         'agentreel_refused_requests_total{status="401"} 4',
+        "agentreel_unnamed_records_total 5",
         "agentreel_sessions_live 1",
         "agentreel_sessions_finished 1",
     ):
@@ -58,7 +67,13 @@ def test_page_tells_sessions_and_trouble_and_runs_nothing() -> None:
     words = " ".join(reader.words)
     for told in ("1 live sessions", "1 finished sessions", "live-1", "3 in flight", "9 complete", "1.5 MB", "2 s ago"):
         assert told in words
-    for trouble in ("2 records lost their body", "gap: 2 disk", "4 refused with 401", "could not be written <OSError>"):
+    for trouble in (
+        "2 records lost their body",
+        "gap: 2 disk",
+        "4 refused with 401",
+        "5 records are stored as",
+        "could not be written <OSError>",
+    ):
         assert trouble in words
     assert "script" not in reader.tags
     assert "<script>alert(1)</script>" in words

@@ -31,7 +31,15 @@ def test_paused_only_where_all_are() -> None:
 
 
 def test_totals_sort_counts_by_kind() -> None:
-    counts = {"requests": 1, "end:complete": 2, "end:timeout": 1, "gap:paused": 3, "refused:401": 4, "dropped": 5}
+    counts = {
+        "requests": 1,
+        "end:complete": 2,
+        "end:timeout": 1,
+        "gap:paused": 3,
+        "refused:401": 4,
+        "dropped": 5,
+        "unnamed": 6,
+    }
     assert totals_of(Snapshot(counts=counts)) == RecordTotals(
-        requests=1, dropped=5, ends={"complete": 2, "timeout": 1}, gaps={"paused": 3}, refused={"401": 4}
+        requests=1, dropped=5, unnamed=6, ends={"complete": 2, "timeout": 1}, gaps={"paused": 3}, refused={"401": 4}
     )

@@ -9,11 +9,12 @@ import pytest
 
 from corpus.capture import reader as reader_module
 from corpus.capture.directory import segment_files, segment_name
-from corpus.capture.reader import Captures, Damage, first_exchanges, is_captures, open_captures
+from corpus.capture.reader import Captures, Damage, first_exchanges, is_captures, open_captures, verify_captures
 from corpus.capture.segment import FrameEncoder, Marker, Record
 from corpus.capture.writer import CaptureWriter
 from corpus.errors import InputError
-from corpus.exchange import Exchange, RequestRecord, ResponseRecord
+from corpus.exchange import Exchange, Identity, RequestRecord, ResponseRecord
+from wire.api import Api
 
 type Pair = tuple[RequestRecord, ResponseRecord]
 type MakeExchange = Callable[..., Pair]
@@ -120,6 +121,27 @@ def test_a_request_that_is_told_anew_counts_as_it_was_told_last(tmp_path: Path, 
     captures = open_captures(tmp_path)
     assert read_all(captures) == [(request, response)]
     assert captures.damage == []
+
+
+def test_a_handshake_whose_turn_names_another_session_does_not_wait_in_its_own(
+    tmp_path: Path, make_exchange: MakeExchange
+) -> None:
+    request, response = make_exchange(1, "of the turn")
+    api: Api = "openai-responses-ws"
+    turn = replace(request, api=api)
+    early = turn.t_request_us - 1
+    handshake = replace(turn, identity=Identity("of the handshake"), t_request_us=early, body=b"", body_bytes=0)
+    unanswered = replace(handshake, exchange_id="another")
+    writer = CaptureWriter(tmp_path, "w1")
+    for one in (handshake, unanswered, turn):
+        writer.write_request(one)
+    writer.write_response("of the turn", response)
+    writer.close()
+    for captures in (open_captures(tmp_path), verify_captures(tmp_path)):
+        assert [(e.request, e.response) for e in captures.exchanges("of the turn")] == [(turn, response)]
+        assert [(e.request, e.response) for e in captures.exchanges("of the handshake")] == [(unanswered, None)]
+        assert read_all(captures) == [(unanswered, None), (turn, response)]
+        assert captures.damage == []
 
 
 def test_damage_is_listed_with_its_file_and_the_rest_is_read(tmp_path: Path, make_exchange: MakeExchange) -> None:
