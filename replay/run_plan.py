@@ -22,6 +22,7 @@ class RunPlan:
     rules: ScheduleRules
     dropped: Counter[str]  # requests by reason
     corpus_requests: int  # with the dropped ones
+    dropped_sessions: tuple[str, ...] = ()  # names of those of which nothing is left
 
     def longer_than(self, context_tokens: int | None) -> int:
         """Requests whose prompt and output do not fit; 0 for a context that is not known."""
@@ -42,7 +43,8 @@ def plan_run(sessions: Sequence[Session], settings: ReplaySettings, draw: DrawGr
     if not plans:
         reasons = ", ".join(f"{count} {reason}" for reason, count in dropped.items())
         raise InputError("sessions", f"no request is left to send ({reasons or 'there are none'})")
-    return RunPlan(plans, _schedule_rules(settings, plans), dropped, sum(plan.total for plan in planned))
+    gone = tuple(session.label for session, plan in zip(sessions, planned, strict=True) if not plan.requests)
+    return RunPlan(plans, _schedule_rules(settings, plans), dropped, sum(plan.total for plan in planned), gone)
 
 
 def plan_rules(settings: ReplaySettings) -> PlanRules:

@@ -33,6 +33,7 @@ class RunFacts:
     completed_plays: frozenset[int]  # all requests of the session sent and ended, the last one while profiling
     dropped: Mapping[str, int]  # reason -> requests of the corpus that are never sent
     corpus_requests: int  # with the dropped ones
+    dropped_sessions: tuple[str, ...]  # names of those of which nothing is left to send
     client_cpu_s: float
     interrupted: bool
     stopped: str = "completed"
@@ -76,6 +77,7 @@ def summarise(rows: Sequence[SentRequest], facts: RunFacts) -> dict[str, Any]:
         **_sessions(rows, facts),
         "client_cpu_s": round(facts.client_cpu_s, 3),
         "dropped_requests": dict(facts.dropped),
+        "dropped_sessions": list(facts.dropped_sessions),
         "dropped_share": _per(sum(facts.dropped.values()), facts.corpus_requests),
         "warnings": _warnings(good, facts),
         "server": {name: dict(phase) for name, phase in facts.server.items()} or None,

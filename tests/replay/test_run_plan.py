@@ -25,6 +25,7 @@ def test_sessions_of_which_nothing_is_left_are_counted_and_not_played() -> None:
     planned = plan_run([ONE, LONG], replace(SETTINGS, max_context=1000))
     assert [plan.session for plan in planned.plans] == [0]
     assert (planned.dropped, planned.corpus_requests) == ({"over_context": 1}, 3)
+    assert planned.dropped_sessions == (LONG.label,)
 
 
 def test_nothing_left_at_all_is_refused_with_the_reason() -> None:

@@ -16,6 +16,7 @@ def facts(**changes: Any) -> RunFacts:
         "completed_plays": frozenset(),
         "dropped": {},
         "corpus_requests": 10,
+        "dropped_sessions": ("gone",),
         "client_cpu_s": 0.25,
         "interrupted": False,
     }
@@ -145,7 +146,8 @@ def test_slowdown_compares_whole_profiled_plays_with_their_recording() -> None:
 
 
 def test_dropped_share_is_always_told() -> None:
-    assert summarise([], facts())["dropped_share"] == 0.0
+    nothing_sent = summarise([], facts())
+    assert (nothing_sent["dropped_share"], nothing_sent["dropped_sessions"]) == (0.0, ["gone"])
     summary = summarise([], facts(dropped={"over_context": 3}))
     assert (summary["dropped_requests"], summary["dropped_share"]) == ({"over_context": 3}, 0.3)
 
