@@ -99,7 +99,7 @@ WEKA: Final = (
     Column("tool_tokens", _LONG, "of the tools in front, as far as whole blocks hold them"),
     Column("system_tokens", _LONG, "of the system prompt behind them, likewise"),
     Column("requests", _list(pa.json_()), "requests, and groups of a sub-agent's requests, by time"),
-    Column("totals", pa.json_(), "sums"),
+    Column("totals", pa.json_(), "sums; empty where a trace came without"),
 )
 
 
@@ -165,7 +165,7 @@ def weka_rows(session: Session, release: str) -> Iterator[Row]:  # noqa: ARG001 
     plain = {column.name: trace.get(column.name, 0) for column in WEKA}
     yield plain | {
         "requests": [orjson.dumps(entry).decode() for entry in trace["requests"]],
-        "totals": orjson.dumps(trace["totals"]).decode(),
+        "totals": orjson.dumps(trace.get("totals", {})).decode(),
     }
 
 

@@ -1,10 +1,12 @@
 """Run by the reference harness's own interpreter: what its loader makes of a folder of traces, as JSON.
 
     python agentx_dump.py FOLDER > graph.json
+    python agentx_dump.py FOLDER --dataset > graph.json
     python agentx_dump.py FOLDER --time [TOKENIZER.json] > seconds.json
 
 One trace a file; the answer is one entry a file, by name: its streams, or {"refused": reason}. No text is made unless a
 tokenizer is named: blocks decode to nothing, so that only streams, branches, delays, joins and predecessors are left.
+With --dataset the folder is a dataset as the hub would hold it, whose config `weka` goes the way of the public sets.
 """
 
 from __future__ import annotations
@@ -14,11 +16,13 @@ import json
 import logging
 import os
 import sys
+import tempfile
 import time
 from pathlib import Path
 from typing import Any
 
 os.environ["AIPERF_DATASET_WEKA_PARALLEL_WORKERS"] = "1"  # nothing of it runs in other processes
+os.environ["HF_HUB_OFFLINE"] = "1"
 
 
 class _Texts:
@@ -75,12 +79,34 @@ def dump(folder: Path) -> dict[str, Any]:
 def _dump_one(path: Path) -> Any:
     loader = open_loader(path)
     try:
-        traces = loader.load_dataset()
-        loader._path = None  # no selection of traces
-        conversations = loader.convert_to_conversations(traces)
+        return _streams(loader, loader.load_dataset())
     except Exception as error:  # noqa: BLE001  # whatever it raises is its way to refuse
         return {"refused": f"{type(error).__name__}: {error}"}
-    return [_stream(conversation) for conversation in conversations]
+
+
+def _streams(loader: Any, traces: Any) -> list[dict[str, Any]]:
+    loader._path = None  # no selection of traces
+    return [_stream(conversation) for conversation in loader.convert_to_conversations(traces)]
+
+
+def dump_dataset(folder: Path) -> dict[str, Any]:
+    """Rows through `datasets` of this interpreter, each checked as the loader of the public sets does."""
+    library = importlib.import_module("datasets")
+    public = importlib.import_module("aiperf.dataset.loader.semianalysis_cc_traces_weka")
+
+    class Loader(public.SemiAnalysisCCTracesWekaLoader):  # type: ignore[misc, name-defined]  # the consumer's own class
+        hf_dataset_name = str(folder)
+
+        def __init__(self) -> None:
+            pass
+
+        def info(self, _message: str) -> None:
+            pass
+
+    with tempfile.TemporaryDirectory() as cache:
+        rows = library.load_dataset(str(folder), "weka", split="train", cache_dir=cache)
+        traces = Loader()._load_all_traces(rows, len(rows))
+    return {name: _streams(open_loader(folder), {name: trace}) for name, trace in traces.items()}
 
 
 def _stream(conversation: Any) -> dict[str, Any]:
@@ -132,5 +158,8 @@ def measure(folder: Path, tokenizer: str | None) -> dict[str, float]:
 if __name__ == "__main__":
     logging.disable(logging.CRITICAL)
     folder, options = Path(sys.argv[1]), sys.argv[2:]
-    answer = measure(folder, options[1] if options[1:] else None) if options else dump(folder)
+    if options == ["--dataset"]:
+        answer: Any = dump_dataset(folder)
+    else:
+        answer = measure(folder, options[1] if options[1:] else None) if options else dump(folder)
     sys.stdout.write(json.dumps(answer))

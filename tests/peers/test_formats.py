@@ -4,11 +4,15 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from corpus.card import Card
+from corpus.dataset.page import Facts, render_page
+from corpus.dataset.shards import NATIVE, write_shards
 from corpus.formats.bailian import write_bailian
 from corpus.formats.dag_jsonl import write_dag_jsonl
 from corpus.formats.mooncake import read_mooncake, write_mooncake
@@ -16,7 +20,7 @@ from corpus.formats.trace_rows import agent_names, answered_part, asked_tokens
 from corpus.formats.weka import read_weka, write_weka
 from corpus.graph import predecessors
 from corpus.session import MooncakeDialect, Request, Session
-from corpus.tables import read_corpus
+from corpus.tables import read_corpus, write_corpus
 from dagbuild.link import link_session
 from tests.peers import agentx_peer, aiperf_peer
 
@@ -157,6 +161,29 @@ def test_weka_streams_of_the_harness_hold_every_request(sessions: list[Session],
     assert not any("refused" in streams for streams in told.values())
     if sessions[0].source_format != "weka":
         assert sum(len(s["turns"]) for streams in told.values() for s in streams) == len(list(asked(sessions)))
+
+
+def test_the_config_weka_of_a_dataset_is_to_the_harness_what_files_are(sessions: list[Session], tmp_path: Path) -> None:
+    python, dataset = found("agentx-harness"), tmp_path / "dataset"
+    dataset.mkdir()
+    numbered = [replace(session, session=number) for number, session in enumerate(sessions)]
+    write_shards(dataset, numbered, "2026-11-29")
+    card = write_corpus(dataset / NATIVE, numbered, Card("agentreel 0.1.0"))
+    facts = Facts("org/name", "cc-by-4.0", "2026-11-29", (("what", "count"),), "", "")
+    (dataset / "README.md").write_text(render_page(dataset, card, facts))
+    write_weka(tmp_path / "files", sessions)
+    read = agentx_peer.ask(python, dataset, "--dataset")
+    assert rounded(read) == rounded(agentx_peer.ask(python, tmp_path / "files"))
+    assert len(read) == len(sessions)
+
+
+def rounded(value: Any) -> Any:
+    """`datasets` parses decimal numbers with a parser that may miss the last bit."""
+    if isinstance(value, dict):
+        return {key: rounded(one) for key, one in value.items()}
+    if isinstance(value, list):
+        return [rounded(one) for one in value]
+    return round(value, 6) if isinstance(value, float) else value
 
 
 def test_weka_calls_of_inference_perf(inference_perf: Path, tmp_path: Path) -> None:

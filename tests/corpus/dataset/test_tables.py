@@ -43,3 +43,10 @@ def test_a_weka_row_is_a_trace_that_our_own_reader_takes(captured: Session) -> N
     session = session_from_weka(trace, "row 0", 0)
     assert session.label == captured.label
     assert max(request.input_tokens for request in session.requests) == 400
+
+
+def test_a_trace_that_came_without_sums_has_none() -> None:
+    entry = {"t": 0.0, "type": "n", "model": "m", "in": 64, "out": 1, "hash_ids": [1]}
+    trace = {"id": "t", "models": ["m"], "block_size": 64, "hash_id_scope": "local", "requests": [entry]}
+    (row,) = weka_rows(session_from_weka(trace, "t", 0), "2026-11-29")
+    assert row["totals"] == "{}"
