@@ -91,7 +91,7 @@ class DaskCluster:
             ) from error
         if any(threads > 1 for threads in client.nthreads().values()):
             problem = f"workers of {self._address} have several threads, of which a build can use one"
-            raise InputError(_OPTION, problem, "start them with `dask worker --nworkers auto --nthreads 1`")
+            raise InputError(_OPTION, problem, "start them with `dask worker --nworkers=-1 --nthreads 1`")
 
     def _outcome(self, future: Any, number: int) -> Outcome[Any]:
         """Waits again where the result was lost with its worker before it came here; then the task is repeated."""
