@@ -6,14 +6,15 @@ import sys
 import time
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import click
 import orjson
-from rich.console import Console
-from rich.progress import Progress
 
-from corpus.capture.reader import Captures
+if TYPE_CHECKING:  # every command starts here, and few draw or read captures
+    from rich.console import Console
+
+    from corpus.capture.reader import Captures
 
 _PIPE_WIDTH = 120
 LINE_EVERY_S: Final = 10.0  # of progress, without a terminal
@@ -41,6 +42,8 @@ def note(message: str) -> None:
 
 def table_console() -> Console:
     """Where tables go: stdout, as wide as the terminal, or wide enough where none says how wide it is."""
+    from rich.console import Console
+
     return Console(width=None if sys.stdout.isatty() else _PIPE_WIDTH)
 
 
@@ -58,6 +61,9 @@ def progress_of(what: str) -> Iterator[Callable[[int, int], None]]:
     if not sys.stderr.isatty():
         yield _told_in_lines(what)
         return
+    from rich.console import Console
+    from rich.progress import Progress
+
     with Progress(console=Console(stderr=True), transient=True) as progress:
         task = progress.add_task(what, total=None)
         yield lambda done, total: progress.update(task, completed=done, total=total)

@@ -7,10 +7,6 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
-from rich.console import Console
-from rich.live import Live
-from rich.text import Text
-
 from agentreel.console import LINE_EVERY_S, note
 from replay.progress import Progress
 
@@ -18,7 +14,6 @@ from replay.progress import Progress
 @contextmanager
 def following() -> Iterator[Callable[[Progress], None]]:
     """Yields what is to be told of every progress; warnings are said once and stay."""
-    console = Console(stderr=True)
     warned: set[str] = set()
 
     def warn(progress: Progress) -> None:
@@ -26,10 +21,14 @@ def following() -> Iterator[Callable[[Progress], None]]:
             warned.add(progress.warning)
             note(f"warning: {progress.warning}")
 
-    if not console.is_terminal:
+    if not sys.stderr.isatty():
         yield _lines(warn)
         return
-    with Live(console=console, transient=True, refresh_per_second=4) as live:
+    from rich.console import Console
+    from rich.live import Live
+    from rich.text import Text
+
+    with Live(console=Console(stderr=True), transient=True, refresh_per_second=4) as live:
 
         def show(progress: Progress) -> None:
             warn(progress)

@@ -19,6 +19,10 @@ class InputError(AgentreelError):
         self.hint = hint
         super().__init__(f"{self.where}: {problem}" + (f"; {hint}" if hint else ""))
 
+    def __reduce__(self) -> tuple[type[InputError], tuple[str, str, str]]:
+        """Exceptions are pickled with their message alone, which is not what makes this one."""
+        return type(self), (self.where, self.problem, self.hint)
+
 
 class OutputExistsError(AgentreelError):
     """An output that is already there and was not to be replaced."""

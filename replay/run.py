@@ -23,13 +23,13 @@ from corpus.row_log import read_row_log
 from corpus.run import SentRequest, refuse_existing_run, write_run
 from corpus.server_metrics import FILE_NAME, read_server_metrics
 from corpus.session import Session
-from corpus.tokenizer import load_tokenizer
 from replay.addressing import trial_fields
 from replay.calibrate import calibrate
 from replay.commands import StopReason
 from replay.connection import Clock
 from replay.content import Material
-from replay.content_pool import build_pool
+from replay.content_ahead import make_pool
+from replay.content_pool import Pool
 from replay.economy import chips_of
 from replay.endpoints import ENDPOINTS
 from replay.framing import Framing
@@ -54,10 +54,12 @@ def run_replay(
     settings: ReplaySettings,
     progress: Callable[[Progress], None],
     draw: DrawGraph | None = None,
+    pool: Callable[[], Pool] | None = None,
 ) -> dict[str, Any]:
     """Blocks until the run is over and written to `settings.out`; returns its summary.
 
-    `progress` is called twice a second; `draw` draws the graph of a session that is not to be played by its own edges.
+    `progress` is called twice a second; `draw` draws the graph of a session that is not to be played by its own edges;
+    `pool` waits for one that is being made (`replay.content_ahead`).
     Raises InputError for what a person can put right.
     """
     check_settings(settings)
@@ -67,10 +69,10 @@ def run_replay(
     settings = replace(settings, engine=server.engine.name)
     check_settings(settings)
     by_number = {session.session: session for session in sessions}
-    pool = build_pool(load_tokenizer(settings.tokenizer, fast=False))
-    if pool.words:
-        logging.getLogger(__name__).warning("prompts are plain words: tokenizer %s %s", settings.tokenizer, pool.words)
-    material = Material(pool, ENDPOINTS[settings.endpoint].form)
+    made = make_pool(settings.tokenizer) if pool is None else pool()
+    if made.words:
+        logging.getLogger(__name__).warning("prompts are plain words: tokenizer %s %s", settings.tokenizer, made.words)
+    material = Material(made, ENDPOINTS[settings.endpoint].form)
     try:
         return _play_and_write(by_number, planned, material, settings, server, progress)
     except OSError as error:
@@ -257,6 +259,7 @@ def _facts(done: TeamWork, planned: RunPlan, settings: ReplaySettings, context_t
         completed_plays=frozenset(play for one in worked for play in one.completed_plays),
         dropped=planned.dropped,
         corpus_requests=planned.corpus_requests,
+        dropped_sessions=planned.dropped_sessions,
         client_cpu_s=sum(one.cpu_s for one in worked),
         interrupted=interrupted,
         stopped="interrupted" if interrupted else _stopped(reasons, done.problem),

@@ -12,6 +12,7 @@ from agentreel.places import local_output
 from agentreel.preview import print_preview
 from agentreel.replaying import replay_of, replay_options
 from corpus.run import SUMMARY_NAME
+from replay.content_ahead import pool_ahead
 from replay.engines import ENGINES, EngineName
 from replay.preview import preview
 from replay.run import run_replay
@@ -39,10 +40,10 @@ def replay(src: str, *, as_json: bool, dry_run: bool, out: str | None, concurren
         found = preview(made.sessions, made.settings, made.draw)
         print_json(found) if as_json else print_preview(found)
         return 0
-    with local_output(place, SUMMARY_NAME, force=given["force"]) as target:
+    with local_output(place, SUMMARY_NAME, force=given["force"]) as target, pool_ahead(given["tokenizer"]) as pool:
         made = replay_of(src, target, concurrency, given)
         with following() as progress:
-            summary = run_replay(made.sessions, made.settings, progress, made.draw)
+            summary = run_replay(made.sessions, made.settings, progress, made.draw, pool)
     if as_json:
         print_json(summary)
     else:
@@ -89,6 +90,8 @@ def _say(out: str, summary: dict[str, Any]) -> None:
     print(f"  {'edges violated':<24}{summary['edge_violations']} of {summary['edges']}")
     dropped = sum(summary["dropped_requests"].values())
     print(f"  {'dropped before sending':<24}{dropped} requests ({_share(summary['dropped_share'])})")
+    if gone := summary["dropped_sessions"]:
+        print(f"  {'sessions dropped':<24}{len(gone)}: {', '.join(gone)}")
     print(f"  {'corpus':<24}{summary['corpus_fingerprint']}")
     for name, count in summary["warnings"].items():
         if count:

@@ -15,7 +15,7 @@ from typing import Any
 
 import pytest
 
-import replay.run
+import replay.content_ahead
 from corpus.errors import AgentreelError, InputError, OutputExistsError
 from corpus.run import is_run, read_run
 from corpus.server_metrics import read_server_metrics
@@ -30,7 +30,7 @@ from tests.replay.rehearsal import Asked, WordTokenizer, edge, session_of
 
 @pytest.fixture(autouse=True)
 def _words(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(replay.run, "load_tokenizer", lambda _name, **_how: WordTokenizer())
+    monkeypatch.setattr(replay.content_ahead, "load_tokenizer", lambda _name, **_how: WordTokenizer())
 
 
 @contextmanager

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-import replay.run
+import replay.content_ahead
 from corpus.run import is_run, read_run
 from replay.progress import Progress
 from replay.run import run_replay
@@ -22,7 +22,7 @@ from tests.replay.test_run import quiet, served, settings, tree
 
 @pytest.fixture(autouse=True)
 def _words(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(replay.run, "load_tokenizer", lambda _name, **_options: WordTokenizer())
+    monkeypatch.setattr(replay.content_ahead, "load_tokenizer", lambda _name, **_options: WordTokenizer())
 
 
 def prompts(server: Server) -> list[str]:
