@@ -32,6 +32,10 @@ from tests.agentreel.building_site import SETTINGS, US, built, bytes_of, record,
 from tests.agentreel.test_workers import die_always, die_at_first, fail, mistake, square
 
 
+# A busy disk is no failure; the library warns when making its folders takes a second.
+pytestmark = pytest.mark.filterwarnings("ignore:Creating scratch directories")
+
+
 @pytest.fixture(scope="module", autouse=True)
 def quick_starts() -> Iterator[None]:
     """Workers are forked off a process that has loaded Dask already."""
