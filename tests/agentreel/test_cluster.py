@@ -31,7 +31,6 @@ from corpus.tables import read_corpus
 from tests.agentreel.building_site import SETTINGS, US, built, bytes_of, record, talk
 from tests.agentreel.test_workers import die_always, die_at_first, fail, mistake, square
 
-
 # A busy disk is no failure; the library warns when making its folders takes a second.
 pytestmark = pytest.mark.filterwarnings("ignore:Creating scratch directories")
 
