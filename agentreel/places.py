@@ -73,6 +73,14 @@ def local_output(name: str, marker: str, *, force: bool) -> Iterator[Path]:
     shutil.rmtree(home)
 
 
+def work_place(name: str, purpose: str) -> Path:
+    """Where work on what is named is kept between tries: hidden beside it, or below the user's cache for a URL."""
+    if "://" in name and not _file_path(name):
+        return _cache() / f"{hashlib.blake2b(name.encode(), digest_size=12).hexdigest()}.{purpose}"
+    path = local_input(name)
+    return path.with_name(f".{path.name}.{purpose}")
+
+
 def _take_there(target: Path, place: Place, marker: str, *, force: bool) -> None:
     """With what only the owner may know, beside it as it is here; the old one goes first, since it is another's."""
     from anonymize.contributions import contributions_path

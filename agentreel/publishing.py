@@ -1,8 +1,9 @@
 """A corpus made public, step by step, each of which must succeed before the next begins; uploading is the last.
 
-What is uploaded is made once, in a folder beside the corpus: the public column of every session, the dataset's tables,
-its card. It is audited in whole, searched for secrets and loaded as a stranger would load it. An upload that broke off
-goes on with the same folder: sharing draws at random, and a release must not depend on how often it was tried.
+What is uploaded is made once, in a folder that is kept between tries: the public column of every session, the tables
+of the dataset, its card. It is audited in whole, searched for secrets and loaded as a stranger would load it. An upload
+that broke off goes on with the same folder: sharing draws at random, and a release must not depend on how often it was
+tried.
 Nothing here makes a repository public but the step that is named so.
 """
 
@@ -58,17 +59,16 @@ class Staged:
 Say = Callable[[str], None]
 
 
-def stage_release(corpus: Path, release: Release, say: Say = lambda _: None) -> Staged:
-    """Everything before the upload. InputError when an audit fails; what an earlier try made is used again."""
+def stage_release(corpus: Path, release: Release, home: Path, say: Say = lambda _: None) -> Staged:
+    """Everything before the upload, in `home`, which is used again as it is; InputError when an audit fails."""
     if not is_corpus(corpus):
         raise InputError(corpus, "is no corpus", "publish what `agentreel build` made")
     owner = read_card(corpus)
-    home = corpus.with_name(f".{corpus.name}.publish")
     made_from = _made_from(owner, release)
     folder = home / "dataset"
     if _read_ready(home) != made_from:
         shutil.rmtree(home, ignore_errors=True)
-        home.mkdir(mode=0o700)
+        home.mkdir(mode=0o700, parents=True)
         say("the public column of every session")
         card = _write_native(corpus, owner, folder / NATIVE)
         say("tables and card")
@@ -116,11 +116,6 @@ def upload_release(hub: Hub, staged: Staged, release: Release, *, public: bool, 
         say("making it public")
         hub.make_public()
     return commit
-
-
-def forget_staged(corpus: Path) -> None:
-    """The release is out: the folder beside the corpus goes."""
-    shutil.rmtree(corpus.with_name(f".{corpus.name}.publish"))
 
 
 def _write_native(corpus: Path, owner: Card, target: Path) -> Card:

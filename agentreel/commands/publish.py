@@ -1,18 +1,19 @@
 from __future__ import annotations
 
+import shutil
 from datetime import UTC, datetime
 from pathlib import Path
 
 import click
 
 from agentreel.console import json_option, note, print_json
-from agentreel.places import InputPlace
+from agentreel.places import local_input, work_place
 
 _LICENSES = ("apache-2.0", "cc-by-4.0", "cc-by-sa-4.0", "cc0-1.0", "odc-by", "cdla-permissive-2.0", "mit", "other")
 
 
 @click.command()
-@click.argument("corpus", type=InputPlace())
+@click.argument("corpus")
 @click.option("--repo", required=True, metavar="ORG/NAME", help="Dataset repository on the hub; made private if new.")
 @click.option("--license", "license_", required=True, type=click.Choice(_LICENSES), help="Licence of the dataset.")
 @click.option("--tag", metavar="X", help="Name of the release, which never changes. [default: today's date]")
@@ -25,7 +26,7 @@ _LICENSES = ("apache-2.0", "cc-by-4.0", "cc-by-sa-4.0", "cc0-1.0", "odc-by", "cd
 )
 @json_option
 def publish(
-    corpus: Path,
+    corpus: str,
     repo: str,
     license_: str,
     tag: str | None,
@@ -39,7 +40,7 @@ def publish(
     Applies the public column of the policy (docs/privacy.md), audits all of it, searches it for secrets, loads it as a
     stranger would, uploads it, downloads it again to compare, and tags it. Needs HF_TOKEN. Broken off, it goes on.
     """
-    from agentreel.publishing import Release, forget_staged, stage_release, upload_release
+    from agentreel.publishing import Release, stage_release, upload_release
     from anonymize.fidelity import fidelity_table
     from corpus.hub import Hub, require_token
 
@@ -48,14 +49,15 @@ def publish(
         require_token()
     fidelity = fidelity_table(calibration) if calibration else ""
     release = Release(repo, license_, tag or datetime.now(UTC).strftime("%Y-%m-%d"), fidelity)
-    staged = stage_release(corpus, release, note)
+    home = work_place(corpus, "publish")
+    staged = stage_release(local_input(corpus), release, home, note)
     said: dict[str, object] = {"repo": repo, "tag": release.tag, "counts": staged.card.counts}
     said["fingerprint"] = staged.card.fingerprint
     if dry_run:
         said |= {"folder": str(staged.folder), "uploaded": False}
     else:
         commit = upload_release(hub, staged, release, public=public, say=note)
-        forget_staged(corpus)
+        shutil.rmtree(home)
         said |= {"commit": commit, "uploaded": True, "public": public}
     if as_json:
         print_json(said)

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from agentreel.places import InputPlace, _fetched, local_input, local_output
+from agentreel.places import InputPlace, _fetched, local_input, local_output, work_place
 from agentreel.process import serve_command
 from anonymize.contributions import contributions_path
 from corpus.capture.reader import Captures
@@ -122,3 +122,11 @@ def test_a_run_goes_to_object_storage_and_is_reported_from_there(
         assert agentreel("replay", chain.corpus, *args, "--out", f"{s3}/run").code == 1
     assert agentreel("report", f"{s3}/run", "-o", tmp_path / "page.html").code == 0
     assert list((tmp_path / "cache" / "agentreel").iterdir()) == []
+
+
+def test_work_is_kept_beside_what_is_named_or_in_the_cache(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    assert work_place("some/corpus", "publish") == Path("some/.corpus.publish")
+    far = work_place("s3://bucket/corpus", "publish")
+    assert far == work_place("s3://bucket/corpus", "publish")
+    assert far.parent == tmp_path / "agentreel"

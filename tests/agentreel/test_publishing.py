@@ -9,7 +9,7 @@ import pytest
 from datasets import load_dataset
 
 import agentreel.publishing
-from agentreel.publishing import Release, Staged, forget_staged, stage_release, upload_release
+from agentreel.publishing import Release, Staged, stage_release, upload_release
 from anonymize.audit.finding import Finding
 from corpus.errors import InputError
 from corpus.hub import Hub
@@ -33,7 +33,7 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
     built(record(folder / "captures", talks), folder / "corpus")
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(agentreel.publishing, "canary_finding", no_canaries)
-        stage_release(folder / "corpus", RELEASE)
+        stage_release(folder / "corpus", RELEASE, folder / ".corpus.publish")
     return folder
 
 
@@ -46,8 +46,12 @@ def corpus(made: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 @pytest.fixture
 def staged(corpus: Path) -> Staged:
-    folder = corpus.with_name(".corpus.publish") / "dataset"
+    folder = home_of(corpus) / "dataset"
     return Staged(folder, read_card(folder / "native"), ())
+
+
+def home_of(corpus: Path) -> Path:
+    return corpus.with_name(".corpus.publish")
 
 
 def files(folder: Path) -> dict[str, bytes]:
@@ -55,7 +59,7 @@ def files(folder: Path) -> dict[str, bytes]:
 
 
 def test_what_is_staged_is_the_public_column_and_passed_every_test(corpus: Path) -> None:
-    staged = stage_release(corpus, RELEASE)
+    staged = stage_release(corpus, RELEASE, home_of(corpus))
     assert [finding.id for finding in staged.findings] == [f"T{n}" for n in range(1, 15)]
     assert staged.card.policy == "public"
     for session in read_corpus(staged.folder / "native"):
@@ -88,9 +92,8 @@ def test_a_second_version_replaces_the_files_and_keeps_the_first_release(
     hub: FakeHub, corpus: Path, staged: Staged
 ) -> None:
     first = upload_release(Hub("org/name"), staged, RELEASE, public=False)
-    forget_staged(corpus)
     again = Release("org/name", "cc-by-4.0", "v2")
-    second = upload_release(Hub("org/name"), stage_release(corpus, again), again, public=False)
+    second = upload_release(Hub("org/name"), stage_release(corpus, again, home_of(corpus)), again, public=False)
     repo = hub.repos["org/name"]
     assert repo.tags == {"v1": first, "v2": second}
     assert b"release `v1`" in repo.commits[first]["README.md"].lower()
@@ -140,7 +143,7 @@ def test_an_upload_that_broke_off_goes_on_with_the_same_bytes(hub: FakeHub, corp
         upload_release(Hub("org/name"), staged, RELEASE, public=False)
     sent = set(hub.objects)
     told: list[str] = []
-    again = stage_release(corpus, RELEASE, told.append)
+    again = stage_release(corpus, RELEASE, home_of(corpus), told.append)
     assert "found what an earlier try made" in told
     assert files(again.folder) == before
     hub.calls.clear()
@@ -170,4 +173,4 @@ def test_a_corpus_that_fails_an_audit_is_not_staged(corpus: Path, monkeypatch: p
     monkeypatch.setattr(agentreel.publishing, "scan", lambda _folder, _program: "the scanner found a secret")
     monkeypatch.setattr(agentreel.publishing, "find_scanner", lambda: "scanner")
     with pytest.raises(InputError, match="T13 failed"):
-        stage_release(corpus, RELEASE)
+        stage_release(corpus, RELEASE, home_of(corpus))
