@@ -52,7 +52,7 @@ def _findings(folder: Path, captures: Captures) -> Iterator[Finding]:
     yield from live_findings(folder)
     yield canary_finding(run_canaries)
     yield _window_finding(folder, captures)
-    yield _scanner_finding(folder)
+    yield scanner_finding(folder)
 
 
 def live_findings(folder: Path) -> Iterator[Finding]:
@@ -133,7 +133,7 @@ def _unlisted(folder: Path, card: Card) -> Iterator[str]:
         yield from (text for name, text in strings_of(record) if not is_fixed(name, text))
 
 
-def _scanner_finding(folder: Path) -> Finding:
+def scanner_finding(folder: Path) -> Finding:
     program = find_scanner()
     if program is None:
         return Finding("T13", ok=True, detail="skipped: kingfisher is not installed (pip install kingfisher-bin)")

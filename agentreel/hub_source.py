@@ -7,7 +7,6 @@ next command finds it, and a newer revision is a new one.
 from __future__ import annotations
 
 import hashlib
-import os
 import tempfile
 from collections.abc import Iterator
 from dataclasses import replace
@@ -15,6 +14,7 @@ from pathlib import Path
 from typing import Final
 
 from agentreel import __version__
+from agentreel.places import cache_folder
 from corpus.card import CARD_NAME, Card
 from corpus.dataset.shards import NATIVE
 from corpus.errors import InputError
@@ -32,7 +32,7 @@ def cached_dataset(name: str) -> Path:
     """Where the corpus of `ORG/NAME[@REVISION]` lies; brought there if it does not yet."""
     hub, revision = _named(name)
     commit = hub.commit(revision)
-    home = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "agentreel" / "hub"
+    home = cache_folder() / "hub"
     key = hashlib.blake2b(f"{hub.repo}@{commit}".encode(), digest_size=12).hexdigest()
     target = home / f"{hub.repo.replace('/', '--')}-{key}"
     if not is_corpus(target):

@@ -41,9 +41,7 @@ class InputPlace(click.ParamType[Path]):
 def local_input(name: str) -> Path:
     """InputError when it is a URL, or a dataset of the hub, and nothing can be fetched from it."""
     if name.startswith("hf:"):
-        from agentreel.hub_source import cached_dataset
-
-        return cached_dataset(name)
+        return _from_hub(name)
     return _fetched(name) if "://" in name and not _file_path(name) else _file_path(name) or Path(name)
 
 
@@ -60,7 +58,7 @@ def local_output(name: str, marker: str, *, force: bool) -> Iterator[Path]:
 
     place = open_place(name)
     refuse_existing_folder(place, marker, force=force)
-    home = _cache() / hashlib.blake2b(place.url.encode(), digest_size=12).hexdigest()
+    home = cache_folder() / hashlib.blake2b(place.url.encode(), digest_size=12).hexdigest()
     home.mkdir(mode=_CACHE_MODE, parents=True, exist_ok=True)
     target = home / place.path.rpartition("/")[2]
     if (target / marker).is_file():
@@ -76,7 +74,7 @@ def local_output(name: str, marker: str, *, force: bool) -> Iterator[Path]:
 def work_place(name: str, purpose: str) -> Path:
     """Where work on what is named is kept between tries: hidden beside it, or below the user's cache for a URL."""
     if "://" in name and not _file_path(name):
-        return _cache() / f"{hashlib.blake2b(name.encode(), digest_size=12).hexdigest()}.{purpose}"
+        return cache_folder() / f"{hashlib.blake2b(name.encode(), digest_size=12).hexdigest()}.{purpose}"
     path = local_input(name)
     return path.with_name(f".{path.name}.{purpose}")
 
@@ -92,6 +90,13 @@ def _take_there(target: Path, place: Place, marker: str, *, force: bool) -> None
     store_folder(target, place, marker, force=force)
     if known.is_file():
         place.parent.store(known.name, known)
+
+
+@cache
+def _from_hub(name: str) -> Path:
+    from agentreel.hub_source import cached_dataset
+
+    return cached_dataset(name)
 
 
 @cache
@@ -116,5 +121,5 @@ def _file_path(name: str) -> Path | None:
     return Path(unquote(parts.path)) if parts else None
 
 
-def _cache() -> Path:
+def cache_folder() -> Path:
     return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "agentreel"

@@ -20,11 +20,10 @@ from typing import Final
 
 import orjson
 
-from agentreel.auditing import canary_finding, live_findings, run_canaries
+from agentreel.auditing import canary_finding, live_findings, run_canaries, scanner_finding
 from agentreel.pieces import code_digest
 from anonymize.audit.finding import NAMES, Finding
 from anonymize.audit.folder import audit_folder, refuse_unless_passed
-from anonymize.audit.scanner import find_scanner, scan
 from anonymize.audit.strings import unlisted_windows
 from anonymize.audit.uniqueness import Uniqueness, uniqueness_summary, uniqueness_table
 from anonymize.contributions import read_contributions
@@ -35,6 +34,7 @@ from corpus.dataset.page import Facts, render_page
 from corpus.dataset.shards import NATIVE, data_files, write_shards
 from corpus.errors import InputError
 from corpus.hub import Hub
+from corpus.session import Session
 from corpus.tables import is_corpus, read_card, read_corpus, write_corpus
 
 _READY: Final = "ready.json"
@@ -72,10 +72,8 @@ def stage_release(corpus: Path, release: Release, home: Path, say: Say = lambda 
         say("the public column of every session")
         card = _write_native(corpus, owner, folder / NATIVE)
         say("tables and card")
-        write_shards(folder, read_corpus(folder / NATIVE), release.tag)
         uniqueness = Uniqueness()
-        for session in read_corpus(folder / NATIVE):
-            uniqueness.add(session)
+        write_shards(folder, _measured(read_corpus(folder / NATIVE), uniqueness), release.tag)
         facts = Facts(
             release.repo,
             release.license,
@@ -126,6 +124,12 @@ def _write_native(corpus: Path, owner: Card, target: Path) -> Card:
     return write_corpus(target, sessions, card, approve=refuse_unless_passed)
 
 
+def _measured(sessions: Iterator[Session], uniqueness: Uniqueness) -> Iterator[Session]:
+    for session in sessions:
+        uniqueness.add(session)
+        yield session
+
+
 def _processing(owner: Card, public: Card) -> list[tuple[str, str]]:
     """Every exchange that was heard, by what became of it."""
     kept, left = owner.counts["requests"], public.counts["requests"]
@@ -144,7 +148,7 @@ def _audited(corpus: Path, folder: Path) -> list[Finding]:
     findings.append(canary_finding(run_canaries))
     findings.append(_window_finding(folder / NATIVE))
     findings.append(Finding("T10", ok=True, detail=uniqueness_summary(uniqueness)))
-    findings.append(_scan_finding(folder))
+    findings.append(scanner_finding(folder))
     missing = NAMES.keys() - {finding.id for finding in findings}
     failed = [finding for finding in findings if not finding.ok]
     if missing or failed:
@@ -159,17 +163,6 @@ def _window_finding(native: Path) -> Finding:
     strings = (text for one in records for name, text in strings_of(one) if not is_fixed(name, text))
     count = len(unlisted_windows(strings))
     return Finding("T6", not count, f"{count} stretches of unlisted strings")
-
-
-def _scan_finding(folder: Path) -> Finding:
-    program = find_scanner()
-    if program is None:
-        return Finding("T13", ok=True, detail="skipped: kingfisher is not installed (pip install kingfisher-bin)")
-    with tempfile.TemporaryDirectory(prefix="agentreel-scan-") as scratch:
-        for number, file in enumerate(sorted(path for path in folder.rglob("*") if path.is_file())):
-            (Path(scratch) / f"{number}-{file.name}").symlink_to(file.resolve())
-        flaw = scan(Path(scratch), program)
-    return Finding("T13", flaw is None, flaw or "kingfisher found nothing in any file")
 
 
 def _load_all(folder: Path) -> None:

@@ -108,6 +108,11 @@ def count_blocks(blocks: Blocks) -> int:
     return blocks.keep + sum(blocks.run_len)
 
 
+def repeated_tokens(request: Request, block_size: int) -> int:
+    """Of the prompt, in the longest prefix that an earlier one of the session has."""
+    return min(request.blocks.keep * block_size, request.input_tokens)
+
+
 def encode_segments(lists: Iterable[Sequence[tuple[Role, int]]], blocks: Sequence[Blocks]) -> list[Segments]:
     """Segment deltas against the same `base` as the blocks; `lists` and `blocks` are parallel."""
     seen: list[Sequence[tuple[Role, int]]] = []

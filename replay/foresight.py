@@ -12,7 +12,7 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from corpus.blocks import expand_blocks
+from corpus.blocks import expand_blocks, repeated_tokens
 from corpus.session import Session
 from replay.plan import PlannedRequest, SessionPlan
 
@@ -83,5 +83,4 @@ def _shared(one: NDArray[np.int64], other: NDArray[np.int64]) -> int:
 
 
 def _reuse(session: Session, request: PlannedRequest) -> float:
-    kept = session.requests[request.request].blocks.keep * session.block_size
-    return min(1.0, kept / request.input_tokens)
+    return repeated_tokens(session.requests[request.request], session.block_size) / request.input_tokens

@@ -9,17 +9,18 @@ from __future__ import annotations
 from collections.abc import Sequence
 from itertools import pairwise
 
+from corpus.blocks import count_blocks, repeated_tokens
 from corpus.purpose import STEPS
 from corpus.session import Request, Session
 
 
 def block_counts(requests: Sequence[Request]) -> list[int]:
-    return [request.blocks.keep + sum(request.blocks.run_len) for request in requests]
+    return [count_blocks(request.blocks) for request in requests]
 
 
 def cached_tokens(session: Session) -> list[int]:
     """Per request, the tokens that an infinite cache of this session alone would hold when it comes."""
-    return [min(r.blocks.keep * session.block_size, r.input_tokens) for r in session.requests]
+    return [repeated_tokens(r, session.block_size) for r in session.requests]
 
 
 def shared_blocks(requests: Sequence[Request], counts: Sequence[int], one: int, other: int) -> int:

@@ -31,8 +31,8 @@ def find_scanner() -> str | None:
 def scan(folder: Path, program: str) -> str | None:
     """What is wrong: that something was found, or that the scanner failed; None for a clean folder."""
     with tempfile.TemporaryDirectory(prefix="agentreel-scan-") as scratch:
-        for path in sorted(folder.iterdir()):
-            _copy_plain(path, Path(scratch))
+        for number, path in enumerate(sorted(path for path in folder.rglob("*") if path.is_file())):
+            _copy_plain(path, Path(scratch), f"{number}-{path.name}")
         command = [program, *_OPTIONS, scratch]
         try:
             done = subprocess.run(command, capture_output=True, check=False, timeout=_TIMEOUT_S)
@@ -43,10 +43,10 @@ def scan(folder: Path, program: str) -> str | None:
     return None if done.returncode == 0 else f"the scanner failed with exit code {done.returncode}"
 
 
-def _copy_plain(path: Path, scratch: Path) -> None:
+def _copy_plain(path: Path, scratch: Path, name: str) -> None:
     if path.suffix != ".parquet":
-        shutil.copyfile(path, scratch / path.name)
+        shutil.copyfile(path, scratch / name)
         return
-    with pq.ParquetFile(path) as file, (scratch / f"{path.stem}.jsonl").open("wb") as out:
+    with pq.ParquetFile(path) as file, (scratch / f"{name}.jsonl").open("wb") as out:
         for batch in file.iter_batches():
             out.writelines(orjson.dumps(row) + b"\n" for row in batch.to_pylist())

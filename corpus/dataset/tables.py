@@ -18,7 +18,7 @@ from typing import Any, Final
 import orjson
 import pyarrow as pa
 
-from corpus.blocks import expand_blocks, expand_segments
+from corpus.blocks import expand_blocks, expand_segments, repeated_tokens
 from corpus.formats.weka_writer import session_to_weka
 from corpus.graph import task_time_us
 from corpus.session import Edge, Session
@@ -118,7 +118,7 @@ def request_rows(session: Session, release: str) -> Iterator[Row]:
             "parent_agent": agent.parent,
             "harness": session.harness,
             "model": session.models[request.model],
-            "repeated_tokens": _repeated(session, request.request),
+            "repeated_tokens": repeated_tokens(request, session.block_size),
             "block_size": session.block_size,
             "hash_ids": prompts[request.request],
             "segments": None
@@ -151,7 +151,7 @@ def session_rows(session: Session, release: str) -> Iterator[Row]:
         "joins": kinds.count("join"),
         "duration_us": task_time_us(session.requests),
         "input_tokens": sum(request.input_tokens for request in session.requests),
-        "repeated_tokens": sum(_repeated(session, request.request) for request in session.requests),
+        "repeated_tokens": sum(repeated_tokens(request, session.block_size) for request in session.requests),
         "output_tokens": sum(request.output_tokens or 0 for request in session.requests),
         "max_input_tokens": max(request.input_tokens for request in session.requests),
         RELEASE: release,
@@ -167,11 +167,6 @@ def weka_rows(session: Session, release: str) -> Iterator[Row]:  # noqa: ARG001 
         "requests": [orjson.dumps(entry).decode() for entry in trace["requests"]],
         "totals": orjson.dumps(trace.get("totals", {})).decode(),
     }
-
-
-def _repeated(session: Session, number: int) -> int:
-    request = session.requests[number]
-    return min(request.blocks.keep * session.block_size, request.input_tokens)
 
 
 @dataclass(frozen=True, slots=True)

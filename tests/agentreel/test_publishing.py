@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 from datasets import load_dataset
 
+import agentreel.auditing
 import agentreel.publishing
 from agentreel.publishing import Release, Staged, stage_release, upload_release
 from anonymize.audit.finding import Finding
@@ -170,7 +171,7 @@ def test_other_bytes_on_the_hub_are_noticed_and_not_tagged(
 
 
 def test_a_corpus_that_fails_an_audit_is_not_staged(corpus: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(agentreel.publishing, "scan", lambda _folder, _program: "the scanner found a secret")
-    monkeypatch.setattr(agentreel.publishing, "find_scanner", lambda: "scanner")
+    monkeypatch.setattr(agentreel.auditing, "scan", lambda _folder, _program: "the scanner found a secret")
+    monkeypatch.setattr(agentreel.auditing, "find_scanner", lambda: "scanner")
     with pytest.raises(InputError, match="T13 failed"):
         stage_release(corpus, RELEASE, home_of(corpus))
