@@ -1,14 +1,20 @@
 """Request bodies of live plays, their prompts built before they are due.
 
 Only prompts of requests that may be due soon are held, so memory follows what is in flight and never the sum of all
-prompts. New blocks are encoded in slices with a pause between them: a cold prompt of a million tokens delays nobody.
+prompts; what plays of a session share is held once, while one of them lives. A long prompt is put together in steps
+with pauses between them: a cold prompt of a million tokens delays nobody.
 """
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Final
+from weakref import WeakValueDictionary
+
+import numpy as np
+from numpy.typing import NDArray
 
 from corpus.blocks import SegmentList, expand_blocks, expand_segments
 from corpus.session import Session
@@ -21,9 +27,29 @@ from replay.items import Item, items_of
 from replay.settings import ReplaySettings, engine_in
 
 _SLICE_BLOCKS: Final = 64  # 1 ms
+_SHORT_TOKENS: Final = 8192  # a prompt that needs no pauses: 2 ms when all of it is new
 _MOST_HELD_BYTES: Final = 256 << 20
 
 type Prompt = list[tuple[Item, bytes]]
+
+
+@dataclass(slots=True, weakref_slot=True)
+class _Shared:
+    """Of a session: block lists and segments by request, and pieces of content that all plays have."""
+
+    prompts: Sequence[NDArray[np.int64]]
+    segments: list[SegmentList]
+    pieces: dict[Piece, bytes] = field(default_factory=dict)
+
+
+@dataclass(slots=True)
+class _Held:
+    """Of a play: its content, and by request the prompts that are ready and those that are not needed any more."""
+
+    shared: _Shared
+    content: PlayContent
+    ready: dict[int, Prompt] = field(default_factory=dict)
+    sent: set[int] = field(default_factory=set)
 
 
 class Bodies:
@@ -52,27 +78,27 @@ class Bodies:
             ranks=settings.dp_ranks,
             extra=settings.extra_body,
         )
-        self._contents: dict[int, tuple[PlayContent, list[SegmentList]]] = {}  # by play
-        self._prompts: dict[tuple[int, int], Prompt] = {}
-        self._sent: set[tuple[int, int]] = set()
+        self._shared: WeakValueDictionary[int, _Shared] = WeakValueDictionary()  # by session, while a play holds it
+        self._held: dict[int, _Held] = {}  # by play
         self._held_bytes = 0
 
     async def prepare(self, play: int, session: int, request: int) -> None:
-        key = (play, request)
-        if key in self._prompts or key in self._sent or self._held_bytes > _MOST_HELD_BYTES:
+        held = self._hold(play, session)
+        if request in held.ready or request in held.sent or self._held_bytes > _MOST_HELD_BYTES:
             return
-        prompt = await self._build(play, session, request)
-        if play in self._contents and key not in self._sent:  # either may have changed in the meantime
-            self._prompts[key] = prompt
+        prompt = await self._build(held, session, request)
+        if self._held.get(play) is held and request not in held.sent:  # either may have changed in the meantime
+            held.ready[request] = prompt
             self._held_bytes += _size(prompt)
 
     async def body(self, send: Send) -> bytes:
-        """Pauses only when the prompt was not prepared and has new blocks."""
-        key = (send.play, send.request.request)
-        self._sent.add(key)
-        prompt = self._prompts.pop(key, None)
+        """Pauses only for a long prompt that was not prepared."""
+        session, request = send.plan.session, send.request.request
+        held = self._hold(send.play, session)
+        held.sent.add(request)
+        prompt = held.ready.pop(request, None)
         if prompt is None:
-            prompt = await self._build(send.play, send.plan.session, send.request.request)
+            prompt = await self._build(held, session, request)
         else:
             self._held_bytes -= _size(prompt)
         extra = self._addressing.fields(send)
@@ -84,31 +110,47 @@ class Bodies:
 
     def forget(self, play: int) -> None:
         """The play is over."""
-        self._contents.pop(play, None)
-        self._sent = {key for key in self._sent if key[0] != play}
-        for key in [key for key in self._prompts if key[0] == play]:
-            self._held_bytes -= _size(self._prompts.pop(key))
+        if held := self._held.pop(play, None):
+            self._held_bytes -= sum(_size(prompt) for prompt in held.ready.values())
 
-    async def _build(self, play: int, session: int, request: int) -> Prompt:
-        content, segments = self._content(play, self._sessions[session])
+    async def _build(self, held: _Held, session: int, request: int) -> Prompt:
+        segments, content = held.shared.segments, held.content
         tokens = self._sessions[session].requests[request].input_tokens
+        is_long = tokens > _SHORT_TOKENS
         items = items_of(tokens, segments[request] if segments else (), self._framing.refused)
-        await asyncio.sleep(0)  # a conversation of 800 items took 3 ms so far, and takes 5 now
+        if is_long:
+            await asyncio.sleep(0)  # a conversation of 800 items took 3 ms so far, and takes 5 now
         pieces = content.pieces(request, self._framing.spans(items))
         missing, once = content.missing(pieces), dict[Piece, bytes]()
         for start in range(0, len(missing), _SLICE_BLOCKS):
             once |= content.draw(missing[start : start + _SLICE_BLOCKS])
-            await asyncio.sleep(0)
+            if is_long:
+                await asyncio.sleep(0)
         return list(zip(items, content.join(pieces, once), strict=True))
 
-    def _content(self, play: int, session: Session) -> tuple[PlayContent, list[SegmentList]]:
-        if play not in self._contents:
-            prompts = expand_blocks([request.blocks for request in session.requests])
-            markers = self._markers.get(session.session)
-            content = PlayContent(self._material, session, prompts, self._settings.seed, play, markers)
-            segments = expand_segments(session.requests) if self._endpoint.form == "text" else []
-            self._contents[play] = (content, segments)
-        return self._contents[play]
+    def _hold(self, play: int, number: int) -> _Held:
+        held = self._held.get(play)
+        if held is None:
+            session, shared = self._sessions[number], self._share(number)
+            content = PlayContent(
+                self._material,
+                session,
+                shared.prompts,
+                self._settings.seed,
+                play,
+                self._markers.get(number),
+                shared.pieces,
+            )
+            held = self._held[play] = _Held(shared, content)
+        return held
+
+    def _share(self, number: int) -> _Shared:
+        shared = self._shared.get(number)
+        if shared is None:
+            requests = self._sessions[number].requests
+            segments = expand_segments(requests) if self._endpoint.form == "text" else []
+            shared = self._shared[number] = _Shared(expand_blocks([one.blocks for one in requests]), segments)
+        return shared
 
 
 def _size(prompt: Prompt) -> int:

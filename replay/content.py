@@ -5,13 +5,14 @@ so plays share no cache while requests of one play share exactly what they share
 for it. What is sent as several texts is cut where a text begins: a block across a cut is drawn anew on each side, so
 that every text begins and ends where the tokenizer cuts anyway.
 
-Drawn pieces are cached per play: building a prompt costs new work for new blocks only, and a join for the rest.
+Drawn pieces are cached, those that all plays of a session share once for all of them: building a prompt costs new work
+for new blocks only, and a join for the rest.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import NamedTuple
+from typing import Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -36,7 +37,7 @@ class Part(NamedTuple):
     first: int
     tokens: int
     flat: bool
-    is_kept: bool  # in the cache; a tail is needed once
+    of: Literal["session", "play", "request"]  # whose it is: drawn once for all of it
 
 
 type Piece = int | Part  # a block that is whole and not the first of its prompt: its id
@@ -61,6 +62,7 @@ class PlayContent:
     """Prompts of one play. `prompts` are the block lists of the session's requests, by request number.
 
     `markers`: which block of a request's prompt is the first of this play alone, where it is not the first of all.
+    `shared`: what plays of the session share, filled by whoever needs it first.
     """
 
     def __init__(
@@ -71,6 +73,7 @@ class PlayContent:
         seed: int,
         play: int,
         markers: Mapping[int, int] | None = None,
+        shared: dict[Piece, bytes] | None = None,
     ) -> None:
         self._markers = markers or {}
         self._material = material
@@ -79,7 +82,8 @@ class PlayContent:
         self._requests = session.requests
         self._prompts = prompts
         self._block_size = session.block_size
-        self._cache: dict[Piece, bytes] = {}
+        self._shared: dict[Piece, bytes] = {} if shared is None else shared
+        self._own: dict[Piece, bytes] = {}
 
     def pieces(self, request: int, spans: Sequence[Span]) -> list[list[Piece]]:
         """What each span is joined from; spans lie within the prompt and may overlap."""
@@ -89,10 +93,11 @@ class PlayContent:
 
     def missing(self, pieces: Iterable[Iterable[Piece]]) -> list[Piece]:
         """Those that are not drawn yet, each once."""
-        return list(dict.fromkeys(piece for span in pieces for piece in span if piece not in self._cache))
+        needed = dict.fromkeys(piece for span in pieces for piece in span if piece not in self._shared)
+        return [piece for piece in needed if piece not in self._own]
 
     def draw(self, pieces: Sequence[Piece]) -> dict[Piece, bytes]:
-        """Puts them into the cache; returns those that are not kept there."""
+        """Puts them into the caches; returns those of one request, which are not kept."""
         parts = {piece: self._split(piece) for piece in pieces}
         drawn: dict[Part, bytes] = {}
         for flat in (False, True):
@@ -103,15 +108,16 @@ class PlayContent:
                 drawn.update(zip(group, self._material.write(keys, counts, flat=flat), strict=True))
         between, once = self._material.between, dict[Piece, bytes]()
         for piece, split in parts.items():
-            into = self._cache if isinstance(piece, int) or piece.is_kept else once
+            of = "session" if isinstance(piece, int) else piece.of
+            into = self._shared if of == "session" else self._own if of == "play" else once
             into[piece] = drawn[split[0]] if len(split) == 1 else between.join([drawn[part] for part in split])
         return once
 
     def join(self, pieces: Sequence[Sequence[Piece]], once: Mapping[Piece, bytes]) -> list[bytes]:
-        """One text a span, of pieces that are all in the cache or `once`."""
-        known = self._cache
+        """One text a span, of pieces that are all in the caches or `once`."""
+        known, own = self._shared, {**self._own, **once}
         return [
-            self._material.between.join([known[piece] if piece in known else once[piece] for piece in span])
+            self._material.between.join([known[piece] if piece in known else own[piece] for piece in span])
             for span in pieces
         ]
 
@@ -140,7 +146,7 @@ class PlayContent:
         if span.stop > whole:
             first = max(span.start, whole) - whole
             place = f"tail {request}:play {self._play}"
-            pieces.append(Part(place, first, span.stop - whole - first, span.flat, is_kept=False))
+            pieces.append(Part(place, first, span.stop - whole - first, span.flat, "request"))
         return pieces
 
     def _part(self, blocks: list[int], number: int, span: Span, inside: int, marker: int) -> Part:
@@ -148,12 +154,13 @@ class PlayContent:
         at = number * self._block_size
         first = max(0, span.start - at)
         count = min(self._block_size, inside - at) - first
-        place = f"{blocks[number]}:play {self._play}" if number == marker else str(blocks[number])
-        return Part(place, first, count, span.flat, is_kept=True)
+        if number == marker:
+            return Part(f"{blocks[number]}:play {self._play}", first, count, span.flat, "play")
+        return Part(str(blocks[number]), first, count, span.flat, "session")
 
     def _split(self, piece: Piece) -> list[Part]:
         """Parts of no more tokens than one draw has."""
-        part = Part(str(piece), 0, self._block_size, flat=False, is_kept=True) if isinstance(piece, int) else piece
+        part = Part(str(piece), 0, self._block_size, flat=False, of="session") if isinstance(piece, int) else piece
         if part.tokens <= MOST_TOKENS:
             return [part]
         steps = range(0, part.tokens, MOST_TOKENS)

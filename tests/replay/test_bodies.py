@@ -82,16 +82,18 @@ async def test_nothing_is_held_for_a_forgotten_play_or_a_sent_request() -> None:
     await made.body(send(1))
     made.forget(0)
     made.forget(1)
-    assert (made._held_bytes, made._prompts, made._contents, made._sent) == (0, {}, {}, set())
+    assert (made._held_bytes, made._held, list(made._shared)) == (0, {}, [])
 
 
-async def test_prompt_that_was_sent_while_it_was_prepared_is_not_kept() -> None:
+async def test_prompt_that_was_sent_while_it_was_prepared_is_not_kept(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(bodies_module, "_SHORT_TOKENS", 0)
     made = bodies()
     preparing = asyncio.ensure_future(made.prepare(0, 0, 0))
     await asyncio.sleep(0)
+    assert not preparing.done()
     await made.body(send(0))
     await preparing
-    assert (made._held_bytes, made._prompts) == (0, {})
+    assert (made._held_bytes, made._held[0].ready) == (0, {})
 
 
 async def test_prompts_are_held_up_to_a_limit_only(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -99,7 +101,7 @@ async def test_prompts_are_held_up_to_a_limit_only(monkeypatch: pytest.MonkeyPat
     made = bodies()
     for request in (0, 1):
         await made.prepare(0, 0, request)
-    assert list(made._prompts) == [(0, 0)]
+    assert list(made._held[0].ready) == [0]
     assert len((await body(made, 1))["prompt"]) == 192
 
 

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from corpus.blocks import expand_blocks
 from corpus.session import Session
-from replay.content import Material, PlayContent, Span
+from replay.content import Material, Piece, PlayContent, Span
 from replay.content_pool import Form, build_pool
 from tests.replay.rehearsal import Asked, WordTokenizer, session_of
 from tests.replay.vocabularies import NAMES, pool_of, tokenizer_of
@@ -130,8 +130,18 @@ def test_missing_names_new_pieces_only_and_tails_are_not_kept() -> None:
     made.draw([3])
     assert made.missing(made.pieces(1, whole[1])) == []
     made.prompt(1)
-    assert len(made._cache) == 3
+    assert (list(made._shared), len(made._own)) == ([2, 3], 1)
     assert [len(made.missing(made.pieces(0, whole[0])))] == [1]  # the tail
+
+
+def test_plays_of_a_session_draw_what_they_share_once() -> None:
+    prompts = expand_blocks([request.blocks for request in SESSION.requests])
+    shared: dict[Piece, bytes] = {}
+    one, other = (PlayContent(material(), SESSION, prompts, 1, play, shared=shared) for play in (0, 1))
+    whole = [Span(0, SESSION.requests[1].input_tokens)]
+    assert one.prompt(1) == content(play=0).prompt(1)
+    assert len(other.missing(other.pieces(1, whole))) == 1  # what opens the prompt, its own
+    assert other.prompt(1) == content(play=1).prompt(1)
 
 
 def test_content_does_not_change_between_versions() -> None:

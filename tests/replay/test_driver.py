@@ -60,7 +60,7 @@ async def driven(
         kept.driver = Driver(scheduler, transport, bodies, clock, keep or (lambda *over: kept.append(over)))
         await kept.driver.run()
     if not any(outcome.end_us is None for _, outcome in kept):
-        assert bodies._prompts == {}
+        assert bodies._held_bytes == 0
     return kept
 
 
