@@ -117,7 +117,7 @@ class Bodies:
         segments, content = held.shared.segments, held.content
         tokens = self._sessions[session].requests[request].input_tokens
         is_long = tokens > _SHORT_TOKENS
-        items = items_of(tokens, segments[request] if segments else (), self._framing.refused)
+        items = items_of(tokens, segments[request] if segments else (), self._framing.manners)
         if is_long:
             await asyncio.sleep(0)  # a conversation of 800 items took 3 ms so far, and takes 5 now
         pieces = content.pieces(request, self._framing.spans(items))

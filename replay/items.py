@@ -5,12 +5,17 @@ and results are paired in order, within a turn. A call whose result the prompt d
 or of the call before it, and a result without its call is text of the user: servers refuse halves. Tool definitions
 speak as the system, since a schema costs other tokens than were recorded; thinking speaks as the assistant, since
 servers drop it when told what it is; images and documents are text of the user, as long as was recorded.
+
+Some chat templates want less: no system, no tools, strictly the user and the assistant in turns, the user first. What
+such a server does not take goes out as text of who is left, and since neighbours of one kind are one item, user and
+assistant then alternate.
 """
 
 from __future__ import annotations
 
 from collections import deque
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Final, Literal, NamedTuple
 
 from corpus.blocks import SegmentList
@@ -32,7 +37,7 @@ KINDS: Final[Mapping[Role, Kind]] = {
     "tool_result": "result",
 }
 # As what an item goes out that the server does not take, or a half of a pair.
-INSTEAD: Final[Mapping[Kind, Kind]] = {"system": "user", "call": "assistant", "result": "user"}
+INSTEAD: Final[Mapping[Kind, Kind]] = {"system": "user", "call": "assistant", "result": "user", "assistant": "user"}
 _PAIRS: Final = frozenset({"call", "result"})
 _LAST: Final = frozenset({"user", "result"})
 
@@ -46,9 +51,22 @@ class Item(NamedTuple):
     call: int = 0
 
 
-def items_of(input_tokens: int, segments: SegmentList, refused: frozenset[Kind] = frozenset()) -> tuple[Item, ...]:
+@dataclass(frozen=True, slots=True)
+class Manners:
+    """Of a server: `refused` kinds go out as text; `user_opens`: nobody else may speak first after the system."""
+
+    refused: frozenset[Kind] = frozenset()
+    user_opens: bool = False
+
+
+ANY_MANNERS: Final = Manners()
+
+
+def items_of(input_tokens: int, segments: SegmentList, manners: Manners = ANY_MANNERS) -> tuple[Item, ...]:
     """Without gaps; the last is the user's or a result. A prompt without segments is one item of the user."""
-    kinds, stops = _placed(input_tokens, segments, refused)
+    kinds, stops = _placed(input_tokens, segments, manners.refused)
+    if manners.user_opens:
+        _open_with_user(kinds)
     calls = _paired(kinds)
     items: list[Item] = []
     before, start = "", 0
@@ -78,7 +96,7 @@ def _placed(input_tokens: int, segments: SegmentList, refused: frozenset[Kind]) 
     """Kinds, and where each ends; segments that lie beyond the prompt are left out, what none covers is the user's."""
     kinds: list[Kind] = []
     stops: list[int] = []
-    said = {role: INSTEAD[kind] if kind in refused else kind for role, kind in KINDS.items()}
+    said = {role: _taken(kind, refused) for role, kind in KINDS.items()}
     at = 0
     for role, tokens in segments:
         stop = min(at + tokens, input_tokens)
@@ -90,6 +108,21 @@ def _placed(input_tokens: int, segments: SegmentList, refused: frozenset[Kind]) 
         kinds.append("user")
         stops.append(input_tokens)
     return kinds, stops
+
+
+def _taken(kind: Kind, refused: frozenset[Kind]) -> Kind:
+    while kind in refused:
+        kind = INSTEAD[kind]
+    return kind
+
+
+def _open_with_user(kinds: list[Kind]) -> None:
+    """What the assistant says before the user does becomes the user's."""
+    for number, kind in enumerate(kinds):
+        if kind in ("assistant", "call"):
+            kinds[number] = "user"
+        elif kind != "system":
+            return
 
 
 def _paired(kinds: Sequence[Kind]) -> dict[int, int]:

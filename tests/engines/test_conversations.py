@@ -9,8 +9,15 @@ from pathlib import Path
 
 import pytest
 
+from corpus.run import SentRequest
 from tests.engines.conftest import Say
 from tests.engines.replays import replay, sentence
+
+
+def cached_and_predicted(row: SentRequest) -> tuple[int, int]:
+    assert row.cached_tokens is not None
+    assert row.predicted_cached_tokens is not None
+    return row.cached_tokens, row.predicted_cached_tokens
 
 
 @pytest.mark.parametrize("endpoint", ["chat", "messages", "responses"])
@@ -25,6 +32,8 @@ def test_vllm_counts_every_conversation_as_planned(
     assert run.config["framing"]["off_by_tokens"] == 0
     assert [row.measured_input_tokens for row in run.requests] == [row.planned_input_tokens for row in run.requests]
     assert run.summary["token_error"] == {"p50": 0, "p99": 0, "max": 0}
-    block_each = 64 * len(run.requests)  # where two prompts part, the template may stand across the end of a block
-    assert abs(run.summary["cached_tokens"] - run.summary["predicted_cached_tokens"]) <= block_each
+    # A prompt that ends a few tokens behind a block, and is not answered next, has the template's in that block.
+    less = [predicted - cached for cached, predicted in map(cached_and_predicted, run.requests) if cached != predicted]
+    assert set(less) <= {64}
+    assert len(less) <= len(run.requests) / 20
     say(sentence(f"vLLM, {endpoint}", run))

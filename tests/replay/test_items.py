@@ -6,16 +6,18 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from corpus.session import Role
-from replay.items import KINDS, Item, Kind, items_of, kinds_in
+from replay.items import KINDS, Item, Kind, Manners, items_of, kinds_in
 from tests.replay.rehearsal import Asked, session_of
 
 ROLES: tuple[Role, ...] = get_args(Role)
 SEGMENTS = st.lists(st.tuples(st.sampled_from(ROLES), st.integers(0, 20)), max_size=12)
 
 
-def kinds(segments: list[tuple[Role, int]], refused: frozenset[Kind] = frozenset()) -> list[Kind]:
+def kinds(
+    segments: list[tuple[Role, int]], refused: frozenset[Kind] = frozenset(), *, user_opens: bool = False
+) -> list[Kind]:
     tokens = sum(count for _, count in segments)
-    return [item.kind for item in items_of(tokens, tuple(segments), refused)]
+    return [item.kind for item in items_of(tokens, tuple(segments), Manners(refused, user_opens))]
 
 
 def test_every_role_of_a_corpus_speaks_in_a_conversation() -> None:
@@ -103,3 +105,29 @@ def test_items_cover_the_prompt_exactly_whatever_the_segments_say(
 def test_kinds_of_sessions_are_those_of_their_segments() -> None:
     known = session_of([Asked(0, 1, (1,), segments=(("tools", 20), ("tool_call", 44)))])
     assert kinds_in([known, session_of([Asked(0, 1, (1,))])]) == {"system", "call"}
+
+
+@given(segments=SEGMENTS, takes_system=st.booleans())
+def test_for_a_server_that_takes_no_calls_user_and_assistant_alternate(
+    segments: list[tuple[Role, int]], takes_system: bool
+) -> None:
+    calls: frozenset[Kind] = frozenset({"call", "result"})
+    refused = calls if takes_system else calls | {"system"}
+    found = kinds([*segments, ("user", 1)], refused, user_opens=True)
+    spoken = found[1:] if found[0] == "system" else found
+    assert spoken == (["user", "assistant"] * len(spoken))[: len(spoken)]
+    assert takes_system or found[0] == "user"
+
+
+def test_what_the_assistant_says_first_is_the_users_where_the_user_must_open() -> None:
+    segments: list[tuple[Role, int]] = [("system", 1), ("assistant", 1), ("tool_call", 1), ("tool_result", 1)]
+    later: list[tuple[Role, int]] = [("assistant", 1), ("tool_call", 1), ("tool_result", 1)]
+    assert kinds([*segments, *later]) == ["system", "assistant", "call", "result", "assistant", "call", "result"]
+    assert kinds([*segments, *later], user_opens=True) == ["system", "user", "assistant", "call", "result"]
+
+
+def test_for_a_server_that_takes_the_user_alone_all_is_one_message() -> None:
+    refused: frozenset[Kind] = frozenset({"system", "assistant", "call", "result"})
+    assert kinds([("system", 1), ("user", 1), ("assistant", 1), ("tool_call", 1), ("tool_result", 1)], refused) == [
+        "user"
+    ]
