@@ -41,7 +41,9 @@ READ_ANYWAY: Final = frozenset({"gemini-cli"})
 _LONG_INSTRUCTION: Final = 4000  # characters; Claude Code asks for a summary in 6.5 to 7.3 thousand
 _IDENTITY_ONLY: Final = 200  # characters; Claude Code's identity sentence alone has about 60
 _PREFIX_BYTES: Final = 8
-_SUMMARY_BETA: Final = "fallback-credit-"  # on requests for a summary, and after a refusal
+_SUMMARY_BETA: Final = "fallback-credit-"  # on requests for a summary, on side questions, and after a refusal
+_REMINDER: Final = "<system-reminder>"
+_ASIDE: Final = "This is a side question from the user"
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,8 +107,13 @@ class Heard:
     def wants_summary(self) -> bool:
         if not self.is_claude or _SUMMARY_BETA not in self.header("anthropic-beta"):
             return False
-        parts = self._parts()
-        return bool(parts) and parts[-1].kind == "user" and len(parts[-1].text) >= _LONG_INSTRUCTION
+        last = self.facts.asked[-1:]
+        return any(len(text) >= _LONG_INSTRUCTION and not text.startswith(_REMINDER) for text in last)
+
+    @property
+    def asks_aside(self) -> bool:
+        """A side question follows the whole conversation, and comes with a reminder that says what it is."""
+        return self.is_claude and any(text.startswith(_REMINDER + _ASIDE) for text in self.facts.asked)
 
     @property
     def prefix(self) -> str:

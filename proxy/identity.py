@@ -12,7 +12,7 @@ Measured on Claude Code 2.1.328 and Codex 0.171.0. What matters:
   the prefix that its requests share.
 - `agent_kind` is "main" exactly when `agent_id` is None. A request beside the conversation (a title, a search) has no
   agent of its own: its purpose says what it is.
-Not recognisable without the class headers: Workflow agents (taken for sub-agents) and side questions (for turns).
+Not recognisable without the class headers: Workflow agents (taken for sub-agents).
 """
 
 from __future__ import annotations
@@ -99,6 +99,7 @@ PURPOSES: Final[tuple[tuple[Purpose, Callable[[Heard], bool]], ...]] = (
     ("hook", lambda heard: heard.wants_schema or heard.is_agent_hook),
     ("web_fetch", lambda heard: heard.has_identity_only),
     ("side_question", lambda heard: _said(heard, "class") in ("auxiliary", "side_reply")),
+    ("side_question", lambda heard: heard.asks_aside),
     ("compaction", lambda heard: heard.wants_summary),
     ("turn", lambda _: True),
 )

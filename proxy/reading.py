@@ -17,7 +17,7 @@ from proxy.identity import SOURCES
 from proxy.retries import Digest, digest_messages, digest_request
 from wire.api import Api
 from wire.errors import WireError
-from wire.facts import RequestFacts, facts_of, is_told_of
+from wire.facts import RequestFacts, facts_of, telling
 from wire.jsonbody import members, parse_object
 from wire.turns import previous_response_id
 
@@ -108,13 +108,13 @@ class Reader:
 
 def _add_messages(before: _Said, messages: list[Any]) -> _Said:
     digest = digest_messages(before.digest, messages)
-    return _Said(digest, before.chain, (*before.telling, *filter(is_told_of, messages)))
+    return _Said(digest, before.chain, telling([*before.telling, *messages]))
 
 
 def _add_telling(before: _Said, messages: list[Any]) -> _Said:
-    return _Said(before.digest, before.chain, (*before.telling, *filter(is_told_of, messages)))
+    return _Said(before.digest, before.chain, telling([*before.telling, *messages]))
 
 
 def _add_items(before: _Said, items: list[Any]) -> _Said:
     chain = before.chain.then(members(items, "input"))
-    return _Said(before.digest, chain, (*before.telling, *filter(is_told_of, items)))
+    return _Said(before.digest, chain, telling([*before.telling, *items]))

@@ -6,6 +6,7 @@ here raises.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from itertools import chain
 from typing import Any, Final
@@ -30,6 +31,7 @@ NAMED_PATHS: Final = (
 
 _TOOLS_ITEM: Final = "additional_tools"
 _SYSTEM_ROLES: Final = frozenset({"system", "developer"})
+_USER: Final = "user"
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,6 +50,7 @@ class RequestFacts:
     client_metadata: dict[str, str] = field(default_factory=dict)  # Codex
     metadata_user_id: str | None = None  # Claude Code: JSON in a string
     system_texts_head: str = ""  # first characters of the system texts, without Claude Code's billing line
+    asked: tuple[str, ...] = ()  # text blocks of the last user's message, whatever system messages follow it
     generates: bool = True  # False: a Responses request that only readies the connection
     named: dict[str, str] = field(default_factory=dict)  # what NAMED_PATHS say, by path
 
@@ -82,16 +85,24 @@ def facts_of(request: dict[str, Any]) -> RequestFacts:
         client_metadata={key: value for key, value in client_metadata.items() if isinstance(value, str)},
         metadata_user_id=string(metadata.get("user_id")),
         system_texts_head=_system_head(request),
+        asked=_asked(request),
         generates=request.get("generate") is not False,
         named=_named(request),
     )
 
 
-def is_told_of(message: object) -> bool:
-    """Whether facts rest on this message or item of a request's history; all others may be left out."""
-    if not isinstance(message, dict):
-        return False
-    return string(message.get("role")) in _SYSTEM_ROLES or message.get("type") == _TOOLS_ITEM
+def telling(history: Sequence[Any]) -> tuple[Any, ...]:
+    """Those messages or items of a request's history that facts rest on; all others may be left out."""
+    newest = max((at for at, one in enumerate(history) if _role(one) == _USER), default=-1)
+    return tuple(one for at, one in enumerate(history) if at == newest or _is_told_of(one))
+
+
+def _is_told_of(message: object) -> bool:
+    return _role(message) in _SYSTEM_ROLES or (isinstance(message, dict) and message.get("type") == _TOOLS_ITEM)
+
+
+def _role(message: object) -> str | None:
+    return string(message.get("role")) if isinstance(message, dict) else None
 
 
 def _object(request: dict[str, Any], *path: str) -> dict[str, Any]:
@@ -155,9 +166,15 @@ def _system_head(request: dict[str, Any]) -> str:
 def _system_texts(request: dict[str, Any]) -> chain[str]:
     """The request's own system field, then what its messages say under a system role."""
     messages = objects(request.get("messages")) + objects(request.get("input"))
-    spoken = (message.get("content") for message in messages if string(message.get("role")) in _SYSTEM_ROLES)
+    spoken = (message.get("content") for message in messages if _role(message) in _SYSTEM_ROLES)
     contents = chain((request.get("system"), request.get("instructions")), spoken)
     return chain.from_iterable(map(_texts, contents))
+
+
+def _asked(request: dict[str, Any]) -> tuple[str, ...]:
+    messages = objects(request.get("messages"))
+    newest = next((message for message in reversed(messages) if _role(message) == _USER), None)
+    return tuple(_texts(newest.get("content"))) if newest else ()
 
 
 def _texts(content: object) -> list[str]:

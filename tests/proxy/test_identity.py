@@ -2,6 +2,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
+from typing import Any
 
 import orjson
 import pytest
@@ -29,7 +30,12 @@ def asked(
 
 
 CLAUDE = (("User-Agent", "claude-cli/2.1.328 (external, cli)"), ("X-Claude-Code-Session-Id", "s1"))
-TURN = {"model": "m", "stream": True, "tools": [{"name": "Bash"}], "messages": [{"role": "user", "content": "hi"}]}
+TURN: dict[str, Any] = {
+    "model": "m",
+    "stream": True,
+    "tools": [{"name": "Bash"}],
+    "messages": [{"role": "user", "content": "hi"}],
+}
 
 
 def test_claude_main_turn_has_no_agent() -> None:
@@ -92,6 +98,29 @@ def test_long_instruction_with_the_summary_beta_is_compaction() -> None:
     body = TURN | {"messages": [{"role": "user", "content": "x" * 5000}]}
     assert identity_of(asked(*CLAUDE, ("anthropic-beta", "fallback-credit-2026"), body=body)).purpose == "compaction"
     assert identity_of(asked(*CLAUDE, body=body)).purpose == "turn"
+
+
+def test_a_summary_is_asked_for_whatever_system_messages_follow() -> None:
+    """As an interactive client does that has not said anything for a while."""
+    asking = {
+        "role": "user",
+        "content": [{"type": "tool_result", "content": "o"}, {"type": "text", "text": "x" * 5000}],
+    }
+    body = TURN | {"messages": [asking, {"role": "system", "content": "Keep them updated."}]}
+    assert identity_of(asked(*CLAUDE, ("anthropic-beta", "fallback-credit-2026"), body=body)).purpose == "compaction"
+
+
+@pytest.mark.parametrize("beta", ["a", "fallback-credit-2026"])
+@pytest.mark.parametrize("question", ["why?", "x" * 5000])
+def test_a_side_question_is_told_by_the_reminder_it_comes_with(beta: str, question: str) -> None:
+    reminder = "<system-reminder>This is a side question from the user. Be short.</system-reminder>\n\n"
+    texts = [{"type": "text", "text": text} for text in (reminder, question)]
+    history = [*TURN["messages"], {"role": "assistant", "content": "hello"}, {"role": "user", "content": texts}]
+    assert identity_of(asked(*CLAUDE, ("anthropic-beta", beta), body=TURN | {"messages": history})).purpose == (
+        "side_question"
+    )
+    later = [*history, {"role": "assistant", "content": "so"}, {"role": "user", "content": "go on"}]
+    assert identity_of(asked(*CLAUDE, body=TURN | {"messages": later})).purpose == "turn"
 
 
 def test_schema_without_tools_is_a_title_for_a_session_text_and_a_hook_otherwise() -> None:

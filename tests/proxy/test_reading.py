@@ -34,12 +34,15 @@ def read_all(bodies: list[dict[str, Any]], api: Api) -> list[Read]:
 def test_messages_that_grow_are_told_of_as_if_read_whole() -> None:
     said: list[dict[str, Any]] = [{"role": "user", "content": LONG}, {"role": "system", "content": "be kind"}]
     said += [{"role": "user", "content": f"{number}"} for number in range(5)]
+    said.append({"role": "system", "content": "late"})
     bodies = [{"model": "m", "messages": said[:length], "stream": True} for length in (3, 5, 7)]
     bodies.append(bodies[-1] | {"stream": False, "max_tokens": 5})
+    bodies.append(bodies[-1] | {"messages": said})
     results = read_all(bodies, "anthropic-messages")
-    assert [result.facts.system_texts_head for result in results] == ["be kind"] * 4
+    assert [result.facts.system_texts_head for result in results] == ["be kind"] * 4 + ["be kind\nlate"]
+    assert [result.facts.asked for result in results] == [("0",), ("2",), ("4",), ("4",), ("4",)]
     assert results[2].content == results[3].content  # the same asked without a stream
-    assert len({result.content for result in results}) == 3
+    assert len({result.content for result in results}) == 4
 
 
 def test_items_that_grow_have_the_chain_of_the_whole() -> None:

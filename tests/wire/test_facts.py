@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from wire.api import Api
-from wire.facts import SYSTEM_HEAD_CHARACTERS, RequestFacts, peek_request
+from wire.facts import SYSTEM_HEAD_CHARACTERS, RequestFacts, facts_of, peek_request, telling
 
 BILLING = "x-anthropic-billing-header: cc_version=2.1.328.6c6;"
 
@@ -40,6 +40,7 @@ def test_messages_request_of_an_agent() -> None:
         max_tokens=128000,
         metadata_user_id='{"session_id":"s"}',
         system_texts_head="identity\np\ndate",
+        asked=("u",),
     )
 
 
@@ -91,6 +92,30 @@ def test_chat_request() -> None:
 def test_system_head_is_cut() -> None:
     facts = peek("anthropic-messages", messages=[], system=f"{BILLING}\n" + "x" * 10_000)
     assert facts.system_texts_head == "x" * SYSTEM_HEAD_CHARACTERS
+
+
+def test_what_was_asked_last_is_told_whatever_system_messages_follow() -> None:
+    blocks = [{"type": "tool_result", "content": "out"}, {"type": "text", "text": "a"}, {"type": "text", "text": "b"}]
+    said: list[dict[str, Any]] = [
+        {"role": "user", "content": "first"},
+        {"role": "assistant", "content": "answer"},
+        {"role": "user", "content": blocks},
+        {"role": "system", "content": "date"},
+    ]
+    assert peek("anthropic-messages", messages=said).asked == ("a", "b")
+    assert peek("anthropic-messages", messages=said[:2]).asked == ("first",)
+    assert peek("anthropic-messages", messages=said[1:2]).asked == ()
+
+
+roles = st.sampled_from(["user", "system", "assistant", "developer"])
+
+
+@given(st.lists(st.builds(lambda role, text: {"role": role, "content": text}, roles, st.text(max_size=3))), st.data())
+def test_facts_rest_on_what_is_telling_alone(said: list[dict[str, Any]], data: st.DataObject) -> None:
+    cut = data.draw(st.integers(0, len(said)))
+    kept = [*telling(said[:cut]), *said[cut:]]
+    assert facts_of({"messages": kept}) == facts_of({"messages": said})
+    assert telling(kept) == telling(said)
 
 
 @pytest.mark.parametrize("body", [b"", b"{", b"[]", b"\xff", b"<html>"])
