@@ -3,7 +3,7 @@
 The newest mark in what the user (or a parent agent) wrote names the script; tool results are not searched, so a
 sub-agent's report can't redirect its parent. The step is the number of answers since the mark, counted in the request
 itself, so the server keeps no conversation; a summary of the conversation carries the step reached. Without a mark, or
-without tools, the DEFAULTS table answers, first match wins.
+without tools, and to Codex's title threads, the DEFAULTS table answers, first match wins.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ def choose(api: Api, body: dict[str, Any], *seed: object) -> Choice:
     offer = _offer(api, body)
     name, first, at = _newest_mark(entries)
     answered = first + _answers_since(entries[at + 1 :])
-    if name in SCRIPTS and offer.namespaces and not _wants_summary(api, body, entries):
+    if name in SCRIPTS and offer.namespaces and not _wants_summary(api, body, entries) and not _wants_title(body):
         steps = SCRIPTS[name]
         if answered < len(steps):
             plan = steps[answered]
@@ -84,7 +84,8 @@ def _messages(body: dict[str, Any]) -> list[_Entry]:
     out = []
     for message in objects(body.get("messages")):
         role = message.get("role")
-        out.append(_Entry(role == "assistant", tuple(_texts(message.get("content"))) if role == "user" else ()))
+        if role != "system":  # told by the client on its own, and it may do so after what a person asked
+            out.append(_Entry(role == "assistant", tuple(_texts(message.get("content"))) if role == "user" else ()))
     return out
 
 
@@ -144,6 +145,12 @@ def _wants_summary(api: Api, body: dict[str, Any], entries: list[_Entry]) -> boo
     last = entries[-1].texts[-1] if entries and entries[-1].texts else ""
     told = last.startswith("<")  # reminders and notifications are told, not asked
     return len(last) > _REQUEST_CHARS and not told and not MARK.search(last) and bool(_SUMMARY.search(last))
+
+
+def _wants_title(body: dict[str, Any]) -> bool:
+    """Codex asks for a thread's title with tools, and with the user's prompt, mark and all."""
+    metadata = body.get("client_metadata")
+    return isinstance(metadata, dict) and '"thread_title"' in str(metadata.get("x-codex-turn-metadata"))
 
 
 def _triggered(body: dict[str, Any]) -> bool:

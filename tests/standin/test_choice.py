@@ -65,6 +65,22 @@ def test_a_request_for_a_summary_gets_one_even_in_the_middle_of_a_script() -> No
     assert block.text.startswith("<summary>")
 
 
+def test_what_the_client_adds_on_its_own_hides_no_request_for_a_summary() -> None:
+    talk = [("user", "[[script:loop]]"), ("assistant", "a"), ("user", "Write a summary of it all. " + "x " * 300)]
+    (block,) = claude([*talk, ("system", "Keep them updated.")]).blocks
+    assert isinstance(block, Text)
+    assert block.text.startswith("<summary>")
+
+
+def test_a_title_thread_of_codex_gets_its_title_and_no_script() -> None:
+    schema = {"type": "object", "properties": {"title": {"type": "string"}}}
+    metadata = {"x-codex-turn-metadata": '{"thread_source":"thread_title"}'}
+    asked = {"client_metadata": metadata, "text": {"format": {"schema": schema}}}
+    (block,) = codex(user("A title for: [[script:loop]]"), **asked).blocks
+    assert isinstance(block, Text)
+    assert orjson.loads(block.text)["title"]
+
+
 def test_a_notification_that_mentions_a_summary_asks_for_none() -> None:
     note = "<system-reminder>\n<task-notification><summary>x</summary>" + "x " * 300
     talk = [("user", "[[script:loop]]"), ("assistant", "a"), ("user", note)]
