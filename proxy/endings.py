@@ -34,6 +34,7 @@ class Failure:
     idle_us: int  # since the last byte of this exchange
     idle_limit_us: int
     request_complete: bool
+    server_left: bool  # while the request was passed on to it
     unreached: Unreached | None
 
 
@@ -42,7 +43,7 @@ def ending_of(failure: Failure) -> End:
         if failure.stopping:
             return "proxy_shutdown"
         return "timeout" if failure.idle_us >= failure.idle_limit_us else "client_abort"
-    if not failure.request_complete:
+    if not failure.request_complete and not failure.server_left:
         return "client_abort"  # it broke the protocol, and was answered with an error
     return failure.unreached or "upstream_reset"
 

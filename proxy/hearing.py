@@ -27,6 +27,7 @@ class Exchange:
         self.client_id = client_id
         self.muted = muted  # it passes while recording is paused: nothing of it is kept
         self.request_complete = False
+        self.request_pieces: list[bytes] = []  # of a body that is passed on as it comes
         self.broken = False
 
 
@@ -76,7 +77,7 @@ class Hearing:
         except Exception as fault:  # noqa: BLE001 - see guarded
             self._note(fault)
 
-    def break_off(self, key: str, *, client_left: bool) -> None:
+    def break_off(self, key: str, *, client_left: bool, server_left: bool = False) -> None:
         """Ends an exchange that did not complete, for the reason that fits what is known."""
         exchange = self.open.get(key)
         if exchange is None:
@@ -87,6 +88,7 @@ class Hearing:
             idle_us=self.clock() - exchange.assembler.t_last_us,
             idle_limit_us=self._idle_limit_us,
             request_complete=exchange.request_complete,
+            server_left=server_left,
             unreached=self.unreached.get(exchange.client_id),
         )
         self.end(key, ending_of(failure))

@@ -19,6 +19,7 @@ from mitmproxy import connection, http, tcp, tls
 from mitmproxy.proxy import mode_specs, server_hooks
 
 from proxy.assembler import Chunk, RequestBody, RequestHead, ResponseHead
+from proxy.clients import ClientHandler
 from proxy.endings import unreached_by
 from proxy.forward import forward_upstream
 from proxy.gate import is_forward, verdict_of
@@ -34,12 +35,12 @@ _SWITCHED: Final = 101
 
 
 class Hooks:
-    """The addon. `client_left` tells whose side of an upgraded connection ended first."""
+    """The addon. `handler_of` finds the handler of a client that has not left."""
 
     def __init__(self, upstreams: Upstreams, hearing: Hearing) -> None:
         self.ready = asyncio.Event()
         self.hearing = hearing
-        self.client_left: Callable[[connection.Client, connection.Server], bool] = lambda _client, _server: True
+        self.handler_of: Callable[[connection.Client], ClientHandler | None] = lambda _client: None
         self._upstreams = upstreams
         self._upgraded: dict[str, Connection] = {}  # by client connection
 
@@ -55,6 +56,15 @@ class Hooks:
         where = upstream.url if upstream else ANSWERED_HERE
         if verdict_of(flow).record:
             self.hearing.guarded(flow.id, lambda: self._hear_head(flow, client_path, where))
+        if upstream and self._is_connected(flow):
+            flow.request.stream = self._gather(self.hearing.open.get(flow.id))
+
+    def _is_connected(self, flow: http.HTTPFlow) -> bool:
+        """Else the body is held back until the server has turned out to be there: a client hears why not."""
+        handler, request = self.handler_of(flow.client_conn), flow.request
+        return handler is not None and handler.is_connected_to(
+            (request.host, request.port), tls=request.scheme == "https"
+        )
 
     def _steer(self, flow: http.HTTPFlow) -> Upstream:
         request = flow.request
@@ -90,19 +100,30 @@ class Hooks:
         )
         self.hearing.begin(flow.id, head, flow.client_conn.id, muted=verdict.muted)
 
+    def _gather(self, exchange: Exchange | None) -> Callable[[bytes], bytes]:
+        def pass_on(data: bytes) -> bytes:
+            if exchange:
+                exchange.request_pieces.append(data)
+            return data
+
+        return pass_on
+
     def request(self, flow: http.HTTPFlow) -> None:
-        exchange = self.hearing.open.get(flow.id)
-        if exchange is None:
-            return
-        exchange.request_complete = True
-        body = RequestBody(self.hearing.clock(), flow.request.raw_content or b"")
-        self.hearing.guarded(flow.id, lambda: self.hearing.hear(exchange, body))
+        if exchange := self.hearing.open.get(flow.id):
+            exchange.request_complete = True
+            self._hear_request(flow, exchange)
+
+    def _hear_request(self, flow: http.HTTPFlow, exchange: Exchange) -> None:
+        body = b"".join(exchange.request_pieces) or flow.request.raw_content or b""
+        exchange.request_pieces.clear()
+        heard = RequestBody(self.hearing.clock(), body)
+        self.hearing.guarded(flow.id, lambda: self.hearing.hear(exchange, heard))
 
     def responseheaders(self, flow: http.HTTPFlow) -> None:
         exchange, response = self.hearing.open.get(flow.id), flow.response
         if response is None:
             return
-        response.stream = self._tee(flow, exchange) if exchange else True
+        response.stream = self._tee(flow, exchange)
         if exchange is not None:
             self.hearing.guarded(flow.id, lambda: self._hear_response_head(exchange, response))
 
@@ -113,13 +134,26 @@ class Hooks:
         headers = stored_headers(response.headers.fields) if exchange.assembler.head.keep_bodies else ()
         return ResponseHead(self.hearing.clock(), response.status_code, headers)
 
-    def _tee(self, flow: http.HTTPFlow, exchange: Exchange) -> Callable[[bytes], bytes]:
-        def pass_on(data: bytes) -> bytes:
-            if data and not exchange.broken:
+    def _tee(self, flow: http.HTTPFlow, exchange: Exchange | None) -> Callable[[bytes], bytes]:
+        started = False
+
+        def hear(data: bytes) -> None:
+            if exchange and data and not exchange.broken:
                 self.hearing.guarded(flow.id, lambda: self.hearing.hear(exchange, Chunk(self.hearing.clock(), data)))
+
+        def pass_on(data: bytes) -> bytes:
+            nonlocal started
+            hear(data)
+            if not started:
+                started = True
+                self.hearing.guarded("", lambda: self._shorten(flow, hear))
             return data
 
         return pass_on
+
+    def _shorten(self, flow: http.HTTPFlow, hear: Callable[[bytes], object]) -> None:
+        if handler := self.handler_of(flow.client_conn):
+            handler.shorten(flow, hear)
 
     def response(self, flow: http.HTTPFlow) -> None:
         exchange = self.hearing.open.get(flow.id)
@@ -131,10 +165,13 @@ class Hooks:
         content = flow.response.raw_content
         if content and not exchange.broken:  # not streamed: an answer of our own
             self.hearing.guarded(flow.id, lambda: self.hearing.hear(exchange, Chunk(self.hearing.clock(), content)))
+        if not exchange.request_complete:  # answered before all of it was sent
+            self._hear_request(flow, exchange)
         self.hearing.end(flow.id, "complete")
 
     def error(self, flow: http.HTTPFlow) -> None:
-        self.hearing.break_off(flow.id, client_left=not flow.client_conn.connected)
+        server_left = bool(flow.request.stream) and not flow.server_conn.connected
+        self.hearing.break_off(flow.id, client_left=not flow.client_conn.connected, server_left=server_left)
 
     def client_disconnected(self, client: connection.Client) -> None:
         self.hearing.unreached.pop(client.id, None)
@@ -160,8 +197,9 @@ class Hooks:
             upgraded.hear(message.content, from_client=message.from_client)
 
     def tcp_end(self, flow: tcp.TCPFlow) -> None:
-        client_left = self.hearing.stopping or self.client_left(flow.client_conn, flow.server_conn)
-        self._leave(flow.client_conn.id, client_left=client_left)
+        handler = self.handler_of(flow.client_conn)
+        server_left = not self.hearing.stopping and handler is not None and handler.was_left_by(flow.server_conn)
+        self._leave(flow.client_conn.id, client_left=not server_left)
 
     def tcp_error(self, flow: tcp.TCPFlow) -> None:
         self._leave(flow.client_conn.id, client_left=False)

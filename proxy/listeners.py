@@ -28,6 +28,7 @@ from mitmproxy.master import Master
 from mitmproxy.proxy.mode_servers import ServerInstance
 from mitmproxy.proxy.mode_specs import ProxyMode, RegularMode, ReverseMode
 
+from proxy.clients import ClientHandler
 from proxy.forward import Forward
 from proxy.gate import Gate, is_forward
 from proxy.hooks import Hooks
@@ -97,7 +98,7 @@ class Listeners:
         self._ca_folder = ca_folder
         self._accepting: list[asyncio.Server] = []
         self._hooks = hooks
-        hooks.client_left = self._client_left
+        hooks.handler_of = self._handler_of
         self._idle_limit_s = idle_limit_s
         self._server = proxyserver.Proxyserver()  # type: ignore[no-untyped-call]  # mitmproxy is typed in part
         self._log = ContentFreeLog()
@@ -114,7 +115,7 @@ class Listeners:
             for listener, bound in sockets.items():
                 instance: ServerInstance[ProxyMode] = ServerInstance.make(_mode(listener), self._server)
                 tls_context = None if listener == "forward" else client_tls
-                self._accepting.append(await _serve(instance, bound, tls_context))
+                self._accepting.append(await self._serve(instance, bound, tls_context))
         except BaseException:
             await self._end()
             raise
@@ -162,14 +163,26 @@ class Listeners:
         )
         return master
 
-    def _client_left(self, client: connection.Client, server: connection.Server) -> bool:
-        """Whether it was not the server that ended an upgraded connection; mitmproxy closes both before it says so."""
-        for handler in self._server.connections.values():
-            if handler.client is client and (heard := handler.transports.get(server)):
-                reader = heard.reader
-                ended = isinstance(reader, asyncio.StreamReader) and (reader.at_eof() or reader.exception() is not None)
-                return not ended
-        return True
+    def _handler_of(self, client: connection.Client) -> ClientHandler | None:
+        handler = self._server.connections.get(client.id)
+        return handler if isinstance(handler, ClientHandler) else None
+
+    async def _serve(
+        self, instance: ServerInstance[ProxyMode], bound: socket.socket, tls_context: ssl.SSLContext | None
+    ) -> asyncio.Server:
+        loop = asyncio.get_running_loop()
+
+        async def handle(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+            given = self._master, reader, writer, self._master.options, instance.mode
+            handler = ClientHandler(*given)  # type: ignore[no-untyped-call]
+            handler.layer = instance.make_top_layer(handler.layer.context)
+            with self._server.register_connection(handler.client.id, handler):
+                await handler.handle_client()
+
+        def protocol() -> asyncio.StreamReaderProtocol:
+            return asyncio.StreamReaderProtocol(WideReader(_READ_BYTES, loop), handle, loop)
+
+        return await loop.create_server(protocol, sock=bound, ssl=tls_context, backlog=_BACKLOG)
 
     def _stop_accepting(self) -> None:
         while self._accepting:
@@ -187,17 +200,6 @@ class WideReader(asyncio.StreamReader):
 
     async def read(self, n: int = -1) -> bytes:
         return await super().read(max(n, _READ_BYTES) if n > 0 else n)
-
-
-async def _serve(
-    instance: ServerInstance[ProxyMode], bound: socket.socket, tls_context: ssl.SSLContext | None
-) -> asyncio.Server:
-    loop = asyncio.get_running_loop()
-
-    def protocol() -> asyncio.StreamReaderProtocol:
-        return asyncio.StreamReaderProtocol(WideReader(_READ_BYTES, loop), instance.handle_stream, loop)
-
-    return await loop.create_server(protocol, sock=bound, ssl=tls_context, backlog=_BACKLOG)
 
 
 def _mode(listener: Listener) -> ProxyMode:

@@ -46,11 +46,15 @@ def answer_with(data: bytes) -> Answer:
 
 
 class Upstream:
-    """Accepts connections for ever; `answer` is asked for every request. Closes a connection when `answer` raises."""
+    """Accepts connections for ever; `answer` is asked for every request. Closes a connection when `answer` raises.
+
+    `on_body` is called when part of a body is there; the connection is closed when it raises.
+    """
 
     def __init__(self, context: ssl.SSLContext | None = None) -> None:
         self.requests: queue.Queue[RawRequest] = queue.Queue()
         self.answer: Answer = answer_with(OK_JSON)
+        self.on_body: Callable[[socket.socket], None] = lambda _connection: None
         self._context = context
         self._listener = socket.create_server(("127.0.0.1", 0))
         self.port: int = self._listener.getsockname()[1]
@@ -82,7 +86,7 @@ class Upstream:
                 connection = stack.enter_context(self._context.wrap_socket(connection, server_side=True))
             buffer = bytearray()
             while True:
-                request = _read_request(connection, buffer)
+                request = _read_request(connection, buffer, lambda: self.on_body(connection))
                 self.requests.put(request)
                 self.answer(connection, request)
 
@@ -144,7 +148,7 @@ class Client:
         return head, body
 
 
-def _read_request(connection: socket.socket, buffer: bytearray) -> RawRequest:
+def _read_request(connection: socket.socket, buffer: bytearray, on_body: Callable[[], None]) -> RawRequest:
     while b"\r\n\r\n" not in buffer:
         _receive(connection, buffer)
     end = buffer.index(b"\r\n\r\n")
@@ -153,6 +157,8 @@ def _read_request(connection: socket.socket, buffer: bytearray) -> RawRequest:
     lower = head.lower()
     length = int(lower.partition(b"content-length:")[2].split(b"\r\n")[0] or 0)
     while len(buffer) < length:
+        if buffer:
+            on_body()
         _receive(connection, buffer)
     body = bytes(buffer[:length])
     del buffer[:length]

@@ -7,7 +7,15 @@ import pytest
 from corpus.exchange import End
 from proxy.endings import Failure, ending_of, unreached_by, words_for
 
-BROKEN = Failure(stopping=False, client_left=False, idle_us=5, idle_limit_us=10, request_complete=True, unreached=None)
+BROKEN = Failure(
+    stopping=False,
+    client_left=False,
+    idle_us=5,
+    idle_limit_us=10,
+    request_complete=True,
+    server_left=False,
+    unreached=None,
+)
 
 
 @pytest.mark.parametrize(
@@ -18,6 +26,7 @@ BROKEN = Failure(stopping=False, client_left=False, idle_us=5, idle_limit_us=10,
         (replace(BROKEN, unreached="tls_failed"), "tls_failed"),
         (replace(BROKEN, unreached="timeout"), "timeout"),
         (replace(BROKEN, request_complete=False), "client_abort"),
+        (replace(BROKEN, request_complete=False, server_left=True), "upstream_reset"),
         (replace(BROKEN, client_left=True), "client_abort"),
         (replace(BROKEN, client_left=True, unreached="tls_failed"), "client_abort"),
         (replace(BROKEN, client_left=True, idle_us=10), "timeout"),

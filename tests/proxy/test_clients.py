@@ -1,0 +1,189 @@
+"""The short way of answers, and bodies passed on while they come, over real sockets."""
+
+from __future__ import annotations
+
+import socket
+import ssl
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.proxy.certificates import make_authority, server_context
+from tests.proxy.conftest import Record, Recording
+from tests.proxy.loopback import EVENT, SSE_HEAD, TIMEOUT_S, Client, RawRequest, Upstream, chunked
+
+# A size as mitmproxy would never write it: who gets it as it is got it past mitmproxy's layers.
+ODD = b"00A\r\n0123456789\r\n"
+WHOLE = SSE_HEAD + chunked(EVENT) + ODD + b"0\r\n\r\n"
+
+
+class Steps:
+    """An upstream that says the next piece when it is told to."""
+
+    def __init__(self, *pieces: bytes) -> None:
+        self._pieces = pieces
+        self._go_on = threading.Semaphore(0)
+
+    def __call__(self, connection: socket.socket, _request: RawRequest) -> None:
+        for piece in self._pieces:
+            connection.sendall(piece)
+            assert self._go_on.acquire(timeout=TIMEOUT_S)
+
+    def next(self) -> None:
+        self._go_on.release()
+
+
+def read_stream(client: Client, steps: Steps) -> bytes:
+    """One answer of `WHOLE`, each piece of it read before the next is sent."""
+    data = client.read_until(EVENT + b"\r\n")
+    steps.next()
+    data += client.read_until(b"0123456789\r\n")
+    steps.next()
+    data += client.read_until(b"0\r\n\r\n")
+    steps.next()
+    return data
+
+
+@pytest.fixture
+def steps() -> Steps:
+    return Steps(SSE_HEAD + chunked(EVENT), ODD, b"0\r\n\r\n")
+
+
+@pytest.fixture
+def secure(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Upstream]:
+    """Speaks TLS under an authority of the test's own, which is trusted."""
+    authority = make_authority(tmp_path / "upstream-ca")
+    monkeypatch.setenv("SSL_CERT_FILE", str(authority))
+    server = Upstream(server_context(authority.parent))
+    yield server
+    server.close()
+
+
+def test_chunks_pass_as_they_came_and_each_answer_is_its_own(recording: Recording, steps: Steps) -> None:
+    recording.upstream.answer = steps
+    with Client(recording.url) as client:
+        for _ in range(3):
+            client.post("/v1/messages")
+            assert read_stream(client, steps) == WHOLE
+    exchanges = recording.exchanges()
+    assert [e.response.body for e in exchanges if e.response] == [EVENT + b"0123456789"] * 3
+    assert [e.response.chunk_sizes for e in exchanges if e.response] == [(len(EVENT), 10)] * 3
+    assert {e.end for e in exchanges} == {"complete"}
+
+
+def test_behind_tls_to_the_server_too(record: Record, secure: Upstream, steps: Steps) -> None:
+    recording = record(anthropic_upstream=secure.url.replace("127.0.0.1", "localhost"))
+    secure.answer = steps
+    with Client(recording.url) as client:
+        for _ in range(2):
+            client.post("/v1/messages")
+            assert read_stream(client, steps) == WHOLE
+    assert [e.response.body for e in recording.exchanges() if e.response] == [EVENT + b"0123456789"] * 2
+
+
+def test_inside_a_forward_proxys_tunnel_too(record: Record, secure: Upstream, steps: Steps, tmp_path: Path) -> None:
+    recording = record(forward_port=0, forward_ca=tmp_path / "ca", forward_hosts=("localhost",))
+    secure.answer = steps
+    url = recording.recorder.listening.forward_url
+    assert url is not None
+    with Client(url) as client:
+        client.send(f"CONNECT localhost:{secure.port} HTTP/1.1\r\nHost: localhost:{secure.port}\r\n\r\n".encode())
+        client.read_until(b"\r\n\r\n")
+        trusted = ssl.create_default_context(cafile=tmp_path / "ca" / "agentreel-ca-cert.pem")
+        client.socket = trusted.wrap_socket(client.socket, server_hostname="localhost")
+        client.post("/v1/messages", headers=(f"Host: localhost:{secure.port}",))
+        assert read_stream(client, steps) == WHOLE
+    assert recording.only_exchange().end == "complete"
+
+
+def test_what_is_not_recorded_passes_as_it_came(recording: Recording, steps: Steps) -> None:
+    recording.upstream.answer = steps
+    with Client(recording.url) as client:
+        client.post("/v1/messages", headers=("x-agentreel-record: off",))
+        assert read_stream(client, steps) == WHOLE
+    assert recording.exchanges() == []
+
+
+def test_a_client_that_leaves_in_the_middle_ends_the_exchange(recording: Recording) -> None:
+    gone, unended = threading.Event(), Steps(SSE_HEAD + chunked(EVENT), ODD)
+
+    def until_gone(connection: socket.socket, request: RawRequest) -> None:
+        unended(connection, request)
+        assert connection.recv(1) == b""  # the recorder hangs up, too
+        gone.set()
+
+    recording.upstream.answer = until_gone
+    with Client(recording.url) as client:
+        client.post("/v1/messages")
+        client.read_until(EVENT + b"\r\n")
+        unended.next()
+        client.read_until(b"0123456789\r\n")
+        unended.next()
+    assert gone.wait(TIMEOUT_S)
+    response = recording.only_exchange().response
+    assert response is not None
+    assert (response.end, response.body) == ("client_abort", EVENT + b"0123456789")
+
+
+def connected(recording: Recording) -> Client:
+    """A client whose connection has one to the server behind it."""
+    client = Client(recording.url)
+    client.post("/v1/messages", b'{"n":1}')
+    client.response()
+    assert recording.upstream.next_request().body == b'{"n":1}'
+    return client
+
+
+def answer_and_leave(connection: socket.socket, answer: bytes) -> None:
+    connection.sendall(answer)
+    raise ConnectionAbortedError
+
+
+def leave(_connection: socket.socket) -> None:
+    raise ConnectionResetError
+
+
+def test_a_body_is_passed_on_while_it_comes_where_the_server_is_known_to_be_there(recording: Recording) -> None:
+    """The server hears the first half before the client sends the second."""
+    with connected(recording) as client:
+        begun = threading.Event()
+        recording.upstream.on_body = lambda _connection: begun.set()
+        client.send(b"POST /v1/messages HTTP/1.1\r\nHost: localhost\r\nContent-Length: 10\r\n\r\n01234")
+        assert begun.wait(TIMEOUT_S)
+        client.send(b"56789")
+        client.response()
+    assert recording.upstream.next_request().body == b"0123456789"
+    assert [e.request.body for e in recording.exchanges()] == [b'{"n":1}', b"0123456789"]
+
+
+def test_a_server_that_leaves_while_it_is_sent_a_body_is_an_upstream_reset(recording: Recording) -> None:
+    with connected(recording) as client:
+        recording.upstream.on_body = leave
+        client.send(b"POST /v1/messages HTTP/1.1\r\nHost: localhost\r\nContent-Length: 10\r\n\r\n01234")
+        assert client.read_all().startswith(b"HTTP/1.1 502 ")
+    assert [e.end for e in recording.exchanges()] == ["complete", "upstream_reset"]
+
+
+def test_an_answer_before_the_end_of_a_body_is_passed_on_and_recorded(recording: Recording) -> None:
+    early = b"HTTP/1.1 413 Too Large\r\nContent-Length: 2\r\nConnection: close\r\n\r\n{}"
+    with connected(recording) as client:
+        recording.upstream.on_body = lambda connection: answer_and_leave(connection, early)
+        client.send(b"POST /v1/messages HTTP/1.1\r\nHost: localhost\r\nContent-Length: 10\r\n\r\n01234")
+        assert client.response() == (early[:-2], b"{}")
+    exchange = recording.exchanges()[1]
+    assert (exchange.end, exchange.request.body) == ("complete", b"01234")
+    assert exchange.response is not None
+    assert exchange.response.status == 413
+
+
+def test_a_client_that_leaves_while_it_sends_a_body_is_a_client_abort(recording: Recording) -> None:
+    with connected(recording) as client:
+        begun = threading.Event()
+        recording.upstream.on_body = lambda _connection: begun.set()
+        client.send(b"POST /v1/messages HTTP/1.1\r\nHost: localhost\r\nContent-Length: 10\r\n\r\n01234")
+        assert begun.wait(TIMEOUT_S)
+        client.socket.shutdown(socket.SHUT_WR)
+        assert client.read_all() == b""
+    assert [e.end for e in recording.exchanges()] == ["complete", "client_abort"]
