@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from statistics import median
 from typing import Final, NamedTuple
 
-from corpus.run import Phase, SentRequest
+from corpus.run import ErrorClass, Phase, SentRequest
 
 _WINDOW: Final = 1000  # requests whose latencies are shown
 _WINDOW_S: Final = 10.0  # of the token rate
@@ -50,10 +50,9 @@ class Brief(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Tally:
-    """Of one process; the first three since it was last asked."""
+    """Of one process; the first two since it was last asked."""
 
-    ended: int
-    errors: tuple[tuple[str, int], ...]
+    ended: tuple[tuple[Phase, ErrorClass | None, int], ...]  # requests that ended, by phase and error
     rows: tuple[Brief, ...]
     in_flight: int
     sessions_completed: int
@@ -73,15 +72,14 @@ class Meter:
         self._ttft_us: deque[int] = deque(maxlen=_WINDOW)
         self._late_us: deque[int] = deque(maxlen=_WINDOW)
         self._tokens: deque[tuple[float, int]] = deque()
-        self._errors: Counter[str] = Counter()
-        self._ended = 0
+        self._ended: Counter[bool] = Counter()  # by whether it failed
         self._prompts: list[tuple[int, int]] = []  # (planned, measured) of the first answers
         self._warning = ""
 
     def add(self, worker: int, tally: Tally, now_s: float) -> None:
         self._last[worker] = tally
-        self._ended += tally.ended
-        self._errors.update(dict(tally.errors))
+        for _, error, count in tally.ended:
+            self._ended[error is not None] += count
         for ttft, late, output, planned, measured in tally.rows:
             if ttft is not None:
                 self._ttft_us.append(ttft)
@@ -104,10 +102,10 @@ class Meter:
             elapsed_s=now_s,
             profiled_s=max(0.0, now_s - min(starts) / 1e6) if starts else 0.0,
             duration_s=self._duration_s,
-            sent=self._ended + in_flight,
+            sent=self._ended.total() + in_flight,
             in_flight=in_flight,
-            ended=self._ended,
-            errors=self._errors.total(),
+            ended=self._ended.total(),
+            errors=self._ended[True],
             sessions_completed=sum(tally.sessions_completed for tally in known),
             output_tps=sum(count for _, count in self._tokens) / seconds if self._tokens and seconds > 0 else None,
             ttft_p90_s=_ranked(self._ttft_us, 0.9, 1e6),

@@ -25,7 +25,6 @@ from corpus.server_metrics import FILE_NAME, read_server_metrics
 from corpus.session import Session
 from replay.addressing import trial_fields
 from replay.calibrate import calibrate
-from replay.commands import StopReason
 from replay.connection import Clock
 from replay.content import Material
 from replay.content_ahead import make_pool
@@ -144,7 +143,10 @@ async def _perform(
     shares = [replace(share, origin_ns=clock.origin_ns, framing=framing) for share in shares]
     meter = Meter(settings.duration_s, len(shares))
     async with scraping(sources, shares[0].rows.parent, clock.now_us) as scraper:
-        performing = _alone(shares[0], meter, clock) if len(shares) == 1 else _together(shares, meter, clock)
+        if len(shares) == 1:
+            performing = _alone(shares[0], meter, clock)
+        else:
+            performing = _together(shares, settings.failure_share, meter, clock)
         reporting = asyncio.ensure_future(_report(meter, clock, progress, scraper))
         try:
             done = await performing
@@ -171,18 +173,21 @@ async def _alone(share: Share, meter: Meter, clock: Clock) -> TeamWork:
     finally:
         telling.cancel()
     meter.add(0, shift.tally(), clock.now_us() / 1e6)
-    failed = worked.done is not None and worked.done.reason in ("failures", "stuck")
-    return TeamWork((worked,), worked.done.detail if worked.done is not None and failed else "")
+    if worked.done is not None and worked.done.reason in ("failures", "stuck"):
+        return TeamWork((worked,), worked.done.detail, worked.done.reason)
+    return TeamWork((worked,), "")
 
 
-async def _together(shares: Sequence[Share], meter: Meter, clock: Clock) -> TeamWork:
+async def _together(shares: Sequence[Share], failure_share: float, meter: Meter, clock: Clock) -> TeamWork:
+    """A worker sees the failures of its own lanes alone, so it tolerates all of them and the team does not."""
+    shares = [replace(share, rules=replace(share.rules, failure_share=1.0)) for share in shares]
     loop = asyncio.get_running_loop()
     stopped = threading.Event()
 
     def hear(worker: int, tally: Tally) -> None:
         loop.call_soon_threadsafe(meter.add, worker, tally, clock.now_us() / 1e6)
 
-    team = Team(shares, hear, stopped.is_set)
+    team = Team(shares, failure_share, hear, stopped.is_set)
     with _stopping_on_signals(stopped.set):
         return await asyncio.to_thread(team.run)
 
@@ -241,18 +246,13 @@ def _rows(logs: Iterable[Path]) -> list[SentRequest]:
     return sorted(rows, key=lambda row: (never if row.sent_us is None else row.sent_us, row.play, row.request))
 
 
-def _stopped(reasons: Sequence[StopReason], problem: str) -> str:
-    """Of several workers' reasons the one that ended the run: a failure if there is one."""
-    failed = [reason for reason in reasons if reason in ("failures", "stuck")]
-    return failed[0] if failed else "problem" if problem else max(reasons, default="completed")
-
-
 def _facts(done: TeamWork, planned: RunPlan, settings: ReplaySettings, context_tokens: int | None) -> RunFacts:
     worked: tuple[Worked, ...] = done.worked
     starts = [one.profile_start_us for one in worked if one.profile_start_us is not None]
     ends = [one.end_us for one in worked if one.end_us is not None]
     interrupted = any(one.interrupted for one in worked) and not done.problem
     reasons = [one.done.reason for one in worked if one.done is not None]
+    ended = "interrupted" if interrupted else max(reasons, default="completed")
     return RunFacts(
         profile_start_us=min(starts, default=None),
         profile_end_us=max(ends, default=None),
@@ -262,7 +262,7 @@ def _facts(done: TeamWork, planned: RunPlan, settings: ReplaySettings, context_t
         dropped_sessions=planned.dropped_sessions,
         client_cpu_s=sum(one.cpu_s for one in worked),
         interrupted=interrupted,
-        stopped="interrupted" if interrupted else _stopped(reasons, done.problem),
+        stopped=done.reason or ("problem" if done.problem else ended),
         problem=done.problem,
         resent=sum(one.resent for one in worked),
         chips=chips_of(settings.labels),

@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from corpus.row_log import RowLog
+from corpus.run import ErrorClass, Phase
 from corpus.session import Session
 from replay.bodies import Bodies
 from replay.commands import Done, ScheduleRules, Send
@@ -67,7 +68,7 @@ class Shift:
         self.driver = Driver(self._scheduler, self._transport, bodies, clock, self._keep, on_stage)
         self._log = RowLog(share.rows)
         self._news: list[Brief] = []
-        self._errors: Counter[str] = Counter()
+        self._ended: Counter[tuple[Phase, ErrorClass | None]] = Counter()
         self._resent = 0
 
     async def run(self) -> Worked:
@@ -92,10 +93,9 @@ class Shift:
     def tally(self) -> Tally:
         """What is new since the last one."""
         rows, self._news = self._news, []
-        errors, self._errors = self._errors, Counter()
+        ended, self._ended = self._ended, Counter()
         return Tally(
-            ended=len(rows),
-            errors=tuple(errors.items()),
+            ended=tuple((phase, error, count) for (phase, error), count in ended.items()),
             rows=tuple(rows),
             in_flight=self.driver.in_flight,
             sessions_completed=len(self._scheduler.completed_plays),
@@ -109,8 +109,7 @@ class Shift:
         if row.error == "cut":
             return
         self._news.append(brief(row))
-        if row.error is not None:
-            self._errors[row.error] += 1
+        self._ended[row.phase, row.error] += 1
 
 
 @contextmanager

@@ -1,9 +1,9 @@
 """Worker processes that share a run's lanes, and the one who keeps them together.
 
 A worker gets its `Share` at birth, says when it is ready, and begins with all others. At the end of each stage of
-warm-up it waits until the last one is through. A worker that dies, and one whose schedule ends the run for a reason
-that concerns all, ends it for the others too: what was measured up to then is kept. Workers that nobody keeps together
-any more stop by themselves.
+warm-up it waits until the last one is through. Failures are judged here, over the requests of all. When too many
+failed, or a worker dies, or is stuck, the run ends for all: what was measured up to then is kept. Workers that nobody
+keeps together any more stop by themselves.
 """
 
 from __future__ import annotations
@@ -19,14 +19,14 @@ from multiprocessing.connection import Connection, wait
 from typing import Final, Literal
 
 from corpus.errors import AgentreelError
+from replay.commands import StopReason
 from replay.connection import Clock
 from replay.progress import Tally
 from replay.shift import Share, Shift, Worked
+from replay.tolerance import Tolerance
 
 _TELL_EVERY_S: Final = 0.5
 _STOP_WITHIN_S: Final = 30.0
-# What ends the whole run when it ends one worker's lanes; the others end by themselves, each at the same moment.
-_COMMON_ENDS: Final = ("failures", "stuck")
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,6 +58,7 @@ class Order:
 class TeamWork:
     worked: tuple[Worked, ...]  # of the workers that lived to say so
     problem: str  # why the run ended before its schedule; "" when it did not
+    reason: StopReason | None = None  # of the schedule, where that is what the problem is
 
 
 Said = Ready | Through | Tally | Worked | Failed
@@ -67,7 +68,11 @@ class Team:
     """`run` once. `hear` gets every worker's tallies; `is_stopped` is asked twice a second."""
 
     def __init__(
-        self, shares: Sequence[Share], hear: Callable[[int, Tally], None], is_stopped: Callable[[], bool]
+        self,
+        shares: Sequence[Share],
+        failure_share: float,
+        hear: Callable[[int, Tally], None],
+        is_stopped: Callable[[], bool],
     ) -> None:
         context = multiprocessing.get_context("spawn")  # a forked copy would inherit the threads of others half-way
         self._clock = Clock(shares[0].origin_ns)
@@ -86,6 +91,8 @@ class Team:
         self._through: dict[str, set[int]] = {}
         self._worked: list[Worked] = []
         self._problem = ""
+        self._reason: StopReason | None = None
+        self._tolerance = Tolerance(failure_share)
         self._stop_by_s: float | None = None
 
     def run(self) -> TeamWork:
@@ -102,7 +109,7 @@ class Team:
             for process in self._processes:
                 process.terminate()
                 process.join()
-        return TeamWork(tuple(self._worked), self._problem)
+        return TeamWork(tuple(self._worked), self._problem, self._reason)
 
     def _listen(self, pipe: Connection) -> None:
         number = self._pipes[pipe]
@@ -117,6 +124,7 @@ class Team:
         match said:
             case Tally():
                 self._hear(number, said)
+                self._judge(said)
             case Ready():
                 self._ready.add(number)
                 if len(self._ready) == len(self._processes):
@@ -126,8 +134,8 @@ class Team:
             case Worked():
                 self._worked.append(said)
                 self._leave(pipe)
-                if said.done is not None and said.done.reason in _COMMON_ENDS:
-                    self._stop(said.done.detail)
+                if said.done is not None and said.done.reason == "stuck":
+                    self._stop(said.done.detail, said.done.reason)
             case Failed(why):
                 self._leave(pipe)
                 self._stop(why)
@@ -142,8 +150,16 @@ class Team:
         del self._pipes[pipe]
         pipe.close()
 
-    def _stop(self, why: str) -> None:
-        self._problem = self._problem or why
+    def _judge(self, tally: Tally) -> None:
+        for phase, error, count in tally.ended:
+            self._tolerance.count(phase, error, count)
+        for phase in {phase for phase, _, _ in tally.ended}:
+            if (verdict := self._tolerance.verdict(phase)) is not None:
+                self._stop(verdict, "failures")
+
+    def _stop(self, why: str, reason: StopReason | None = None) -> None:
+        if not self._problem:
+            self._problem, self._reason = why, reason
         if self._stop_by_s is None:
             self._stop_by_s = time.monotonic() + _STOP_WITHIN_S
             self._tell(Order("stop"))

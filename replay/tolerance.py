@@ -22,10 +22,10 @@ class Tolerance:
         self._ended: Counter[Phase] = Counter()
         self._failed: Counter[tuple[Phase, ErrorClass]] = Counter()
 
-    def count(self, phase: Phase, error: ErrorClass | None) -> None:
-        self._ended[phase] += 1
+    def count(self, phase: Phase, error: ErrorClass | None, requests: int = 1) -> None:
+        self._ended[phase] += requests
         if error is not None:
-            self._failed[phase, error] += 1
+            self._failed[phase, error] += requests
 
     def verdict(self, phase: Phase) -> str | None:
         """Why the run should stop; None: go on."""

@@ -2,14 +2,13 @@ from __future__ import annotations
 
 import pytest
 
+from corpus.run import ErrorClass
 from replay.progress import Brief, Meter, Tally, brief, wrong_lengths
 from tests.replay.rehearsal import row_of
 
 
-def tally(
-    *rows: Brief, in_flight: int = 0, started: int | None = None, errors: tuple[tuple[str, int], ...] = ()
-) -> Tally:
-    return Tally(len(rows), errors, rows, in_flight, 1, started)
+def tally(*rows: Brief, in_flight: int = 0, started: int | None = None, error: ErrorClass | None = None) -> Tally:
+    return Tally((("profile", error, len(rows)),), rows, in_flight, 1, started)
 
 
 def test_brief_of_a_row_has_its_latencies() -> None:
@@ -21,7 +20,7 @@ def test_brief_of_a_row_has_its_latencies() -> None:
 def test_workers_are_added_up() -> None:
     meter = Meter(60, 2)
     meter.add(0, tally(Brief(200_000, 1_000, 10, 64, 64), in_flight=3, started=2_000_000), 4.0)
-    meter.add(1, tally(Brief(400_000, 3_000, 30, 64, 64), in_flight=1, errors=(("timeout", 1),)), 4.0)
+    meter.add(1, tally(Brief(400_000, 3_000, 30, 64, 64), in_flight=1, error="timeout"), 4.0)
     found = meter.progress(4.0)
     assert (found.phase, found.profiled_s, found.sent, found.in_flight, found.ended) == ("profile", 2.0, 6, 4, 2)
     assert (found.errors, found.sessions_completed, found.output_tps) == (1, 2, 10.0)

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from aiohttp import web
 
 import replay.content_ahead
 from corpus.run import is_run, read_run
@@ -97,6 +98,42 @@ def test_failures_of_one_worker_stop_all_of_them(tmp_path: Path) -> None:
         summary = run_replay([tree(number) for number in range(40)], asked, quiet)
     assert "requests failed" in summary["problem"]
     assert summary["duration_s"] is None or summary["duration_s"] < 30
+
+
+def test_failures_of_all_workers_are_added_up(tmp_path: Path) -> None:
+    """Six failures never stop anybody, and twelve are too many."""
+
+    async def refuse(server: Server, *_: object) -> Any:
+        return refusal(500, "no") if len(server.bodies) > 1 else None
+
+    with served(Server(misbehave=refuse)) as server:
+        asked = settings(server, tmp_path / "run", concurrency=2, workers=2, failure_share=0.1)
+        summary = run_replay([tree(0), tree(1)], asked, quiet)
+    assert summary["stopped"] == "failures"
+    assert "profiling requests failed" in summary["problem"]
+
+
+def test_failures_of_one_worker_are_few_beside_what_the_others_did_well(tmp_path: Path) -> None:
+    well_done = asyncio.Event()
+    answered: list[str] = []
+
+    async def refuse(server: Server, request: web.Request, _body: object) -> Any:
+        if len(server.bodies) == 1:
+            return None
+        play = int(request.headers["x-session-id"].split("-")[2])
+        if play % 2:  # the other worker's
+            answered.append("well")
+            if len(answered) >= 50:
+                well_done.set()
+            return None
+        await well_done.wait()
+        return refusal(500, "no") if play < 4 else None
+
+    with served(Server(misbehave=refuse)) as server:
+        asked = settings(server, tmp_path / "run", concurrency=2, workers=2, failure_share=0.5)
+        summary = run_replay([tree(number) for number in range(20)], asked, quiet)
+    assert (summary["stopped"], summary["problem"]) == ("completed", "")
+    assert (summary["requests"], summary["errors"]) == (120, 12)
 
 
 def test_interrupt_reaches_every_worker_and_leaves_a_valid_run(tmp_path: Path) -> None:
