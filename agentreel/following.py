@@ -13,13 +13,14 @@ from replay.progress import Progress
 
 @contextmanager
 def following() -> Iterator[Callable[[Progress], None]]:
-    """Yields what is to be told of every progress; warnings are said once and stay."""
-    warned: set[str] = set()
+    """Yields what is to be told of every progress; what a person should know is said once and stays."""
+    said: set[str] = set()
 
     def warn(progress: Progress) -> None:
-        if progress.warning and progress.warning not in warned:
-            warned.add(progress.warning)
-            note(f"warning: {progress.warning}")
+        for words in progress.told:
+            if words not in said:
+                said.add(words)
+                note(words)
 
     if not sys.stderr.isatty():
         yield _lines(warn)
@@ -52,10 +53,14 @@ def _lines(warn: Callable[[Progress], None]) -> Callable[[Progress], None]:
 
 def describe(progress: Progress) -> str:
     """Counts, then what the last moments were like; what is not known yet is left out."""
-    if progress.phase == "profile":
-        when = f"profile {progress.profiled_s:.0f} of {progress.duration_s:.0f} s"
-    else:
+    if not progress.sent:
+        return "beginning"
+    if progress.phase == "warmup":
         when = f"warmup {progress.elapsed_s:.0f} s"
+    elif progress.profiled_s > progress.duration_s:
+        when = "profile over, waiting for answers"
+    else:
+        when = f"profile {progress.profiled_s:.0f} of {progress.duration_s:.0f} s"
     said = [
         f"{when}: {progress.ended} of {progress.sent} sent requests ended",
         f"{progress.in_flight} in flight",

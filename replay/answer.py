@@ -20,6 +20,7 @@ from wire.usage import Usage, normalise_usage
 
 _TEXT: Final = re.compile(rb'"(?:content|text|delta)":"((?:[^"\\]|\\.)+)"')
 _DONE: Final = b"[DONE]"
+_STREAM: Final = (b"data", b"event", b"id", b"retry", b":", b"\xef\xbb\xbf")  # how a stream of events begins
 _FOLD_BYTES: Final = 1 << 14  # about a hundred chunks, 0.3 ms
 
 
@@ -34,6 +35,7 @@ class StreamedAnswer:
         self._read_us: list[int] = []
         self._waiting = 0  # bytes of them
         self._frame = (b"", b"")  # what stands before and behind the text of a chunk
+        self._opening = b""
         self._ended = False  # a finish reason or the closing mark was seen
         self.first_token_us: int | None = None
         self.last_token_us: int | None = None
@@ -50,6 +52,8 @@ class StreamedAnswer:
 
     def look(self) -> None:
         """Everything that was fed is in the attributes now."""
+        if not self._opening:
+            self._opening = b"".join(self._reads).lstrip()[:16]
         for data, at_us in zip(self._reads, self._read_us, strict=True):
             head, tail = self._frame
             for event in self._splitter.feed_data(data):
@@ -66,7 +70,9 @@ class StreamedAnswer:
     def finish(self) -> None:
         """The body is over; an answer that never said so itself is truncated."""
         self.look()
-        if not self._ended and self.error is None:
+        if self._opening and not self._opening.startswith(_STREAM):
+            self.error, self.detail = "bad_stream", "the answer is no stream of events"
+        elif not self._ended and self.error is None:
             self.error, self.detail = "truncated", "the stream ended without a finish reason"
 
     def _read(self, event: bytes, at_us: int) -> None:

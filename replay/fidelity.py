@@ -15,6 +15,8 @@ from corpus.run import SentRequest
 
 # Moments are rounded to microseconds and delays divided by the speed-up: early by more than this is a scheduling error.
 TOLERANCE_US: Final = 1_000
+# A prompt that the server counts more than this off was counted by another tokenizer: templates add less to an agent's.
+WRONG_SHARE: Final = 0.02
 
 
 @dataclass(frozen=True, slots=True)

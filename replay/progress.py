@@ -8,17 +8,17 @@ tokenizer is not its own: better heard after ten requests than after an hour.
 from __future__ import annotations
 
 from collections import Counter, deque
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from statistics import median
 from typing import Final, NamedTuple
 
 from corpus.run import ErrorClass, Phase, SentRequest
+from replay.fidelity import WRONG_SHARE
 
 _WINDOW: Final = 1000  # requests whose latencies are shown
 _WINDOW_S: Final = 10.0  # of the token rate
 _FIRST: Final = 10  # answers that are enough to judge a tokenizer
-_WRONG_SHARE: Final = 0.02  # templates add less than this to an agent's prompt
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,7 +35,7 @@ class Progress:
     output_tps: float | None = None  # of the last seconds
     ttft_p90_s: float | None = None  # of the last requests
     lateness_p99_ms: float | None = None
-    warning: str = ""  # once it is known
+    told: tuple[str, ...] = ()  # what a person should know, from when it is known
 
 
 class Brief(NamedTuple):
@@ -57,6 +57,7 @@ class Tally:
     in_flight: int
     sessions_completed: int
     profile_start_us: int | None
+    words: tuple[tuple[ErrorClass, str], ...] = ()  # of the first failure of a class, in the server's or system's words
 
 
 def brief(row: SentRequest) -> Brief:
@@ -75,9 +76,11 @@ class Meter:
         self._ended: Counter[bool] = Counter()  # by whether it failed
         self._prompts: list[tuple[int, int]] = []  # (planned, measured) of the first answers
         self._warning = ""
+        self._words: dict[ErrorClass, str] = {}
 
     def add(self, worker: int, tally: Tally, now_s: float) -> None:
         self._last[worker] = tally
+        self._words = dict(tally.words) | self._words
         for _, error, count in tally.ended:
             self._ended[error is not None] += count
         for ttft, late, output, planned, measured in tally.rows:
@@ -110,8 +113,13 @@ class Meter:
             output_tps=sum(count for _, count in self._tokens) / seconds if self._tokens and seconds > 0 else None,
             ttft_p90_s=_ranked(self._ttft_us, 0.9, 1e6),
             lateness_p99_ms=_ranked(self._late_us, 0.99, 1e3),
-            warning=self._warning,
+            told=tuple(self._told()),
         )
+
+    def _told(self) -> Iterator[str]:
+        if self._warning:
+            yield f"warning: {self._warning}"
+        yield from (f"first {error}: {words}" for error, words in self._words.items())
 
 
 def wrong_lengths(prompts: Sequence[tuple[int, int]]) -> str:
@@ -119,7 +127,7 @@ def wrong_lengths(prompts: Sequence[tuple[int, int]]) -> str:
     if len(prompts) < _FIRST:
         return ""
     share = median((measured - planned) / planned for planned, measured in prompts)
-    if abs(share) <= _WRONG_SHARE:
+    if abs(share) <= WRONG_SHARE:
         return ""
     return (
         f"the server counts {share:+.0%} prompt tokens against the plan in the first {len(prompts)} answers: "

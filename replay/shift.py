@@ -69,6 +69,8 @@ class Shift:
         self._log = RowLog(share.rows)
         self._news: list[Brief] = []
         self._ended: Counter[tuple[Phase, ErrorClass | None]] = Counter()
+        self._words: dict[ErrorClass, str] = {}  # of the first failure of each class
+        self._told = 0  # of them
         self._resent = 0
 
     async def run(self) -> Worked:
@@ -94,12 +96,14 @@ class Shift:
         """What is new since the last one."""
         rows, self._news = self._news, []
         ended, self._ended = self._ended, Counter()
+        words, self._told = tuple(self._words.items())[self._told :], len(self._words)
         return Tally(
             ended=tuple((phase, error, count) for (phase, error), count in ended.items()),
             rows=tuple(rows),
             in_flight=self.driver.in_flight,
             sessions_completed=len(self._scheduler.completed_plays),
             profile_start_us=self._scheduler.profile_start_us,
+            words=words,
         )
 
     def _keep(self, send: Send, outcome: Outcome) -> None:
@@ -110,6 +114,8 @@ class Shift:
             return
         self._news.append(brief(row))
         self._ended[row.phase, row.error] += 1
+        if row.error is not None:
+            self._words.setdefault(row.error, outcome.detail)
 
 
 @contextmanager

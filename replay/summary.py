@@ -16,7 +16,7 @@ import numpy as np
 
 from corpus.run import SentRequest
 from replay.economy import economy
-from replay.fidelity import Fidelity, judge
+from replay.fidelity import WRONG_SHARE, Fidelity, judge
 from replay.server_summary import queue_share
 from replay.task_time import TaskTime, shares, task_time
 
@@ -181,9 +181,13 @@ def _osl_mismatch(good: Sequence[SentRequest]) -> dict[str, Any]:
 
 def _warnings(good: Sequence[SentRequest], facts: RunFacts) -> dict[str, int]:
     """Warning -> requests it concerns."""
+    lengths = [(row.measured_input_tokens, row.planned_input_tokens) for row in good]
     found = {
         "no_usage": sum(row.measured_input_tokens is None for row in good),
         "no_cached_tokens": sum(row.cached_tokens is None for row in good),
+        "wrong_prompt_length": sum(
+            abs(measured - planned) > WRONG_SHARE * planned for measured, planned in lengths if measured is not None
+        ),
         "wrong_output_length": sum(row.measured_output_tokens not in (None, row.planned_output_tokens) for row in good),
         "more_tokens_than_the_server_takes": facts.over_context,
         "cached_tokens_of_an_earlier_run": _foreign_hits(good),

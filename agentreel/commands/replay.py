@@ -48,7 +48,7 @@ def replay(src: str, *, as_json: bool, dry_run: bool, out: str | None, concurren
         print_json(summary)
     else:
         _say(place, summary)
-    return 3 if summary["errors"] or summary["problem"] else 0
+    return 3 if summary["errors"] or summary["problem"] or summary["interrupted"] else 0
 
 
 def _addressed(dry_run: bool, given: Mapping[str, Any]) -> dict[str, Any]:
@@ -76,9 +76,13 @@ def _say(out: str, summary: dict[str, Any]) -> None:
     print(f"{out}: {counts} ({ENGINES[summary['engine']].title})")
     if summary["problem"]:
         print(f"  stopped early: {summary['problem']}")
+    if summary["interrupted"]:
+        print("  interrupted: what was measured until then is kept")
+    if summary["unfinished"]:
+        print(f"  cut: {_requests(summary['unfinished'])} in flight at the end")
     for title, key, unit, meaning in _SHOWN:
-        values = ", ".join(f"{name} {_number(value)}" for name, value in summary[key].items())
-        print(f"  {title:<24}{values} {unit} ({meaning})")
+        known = [f"{name} {_number(value)}" for name, value in summary[key].items() if value is not None]
+        print(f"  {title:<24}" + (f"{', '.join(known)} {unit} ({meaning})" if known else "unknown"))
     print(
         f"  {'cache hits':<24}{_share(summary['cache_hit_rate'])} of prompt tokens, "
         f"{_share(summary['predicted_hit_rate'])} with an infinite cache"
@@ -89,13 +93,13 @@ def _say(out: str, summary: dict[str, Any]) -> None:
         _say_server(summary["server"])
     print(f"  {'edges violated':<24}{summary['edge_violations']} of {summary['edges']}")
     dropped = sum(summary["dropped_requests"].values())
-    print(f"  {'dropped before sending':<24}{dropped} requests ({_share(summary['dropped_share'])})")
+    print(f"  {'dropped before sending':<24}{_requests(dropped)} ({_share(summary['dropped_share'])})")
     if gone := summary["dropped_sessions"]:
         print(f"  {'sessions dropped':<24}{len(gone)}: {', '.join(gone)}")
     print(f"  {'corpus':<24}{summary['corpus_fingerprint']}")
     for name, count in summary["warnings"].items():
         if count:
-            print(f"  warning: {count} requests with {name.replace('_', ' ')}{_cure(name, summary['engine'])}")
+            print(f"  warning: {_requests(count)} with {name.replace('_', ' ')}{_cure(name, summary['engine'])}")
     for name, count in summary["errors_by_class"].items():
         print(f"  error: {count} {name}")
 
@@ -145,6 +149,10 @@ def _say_server(server: dict[str, Any]) -> None:
 
 def _number(value: float | None) -> str:
     return "unknown" if value is None else f"{value:.4g}"
+
+
+def _requests(count: int) -> str:
+    return f"{count} request{'' if count == 1 else 's'}"
 
 
 def _share(value: float | None) -> str:

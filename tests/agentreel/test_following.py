@@ -21,10 +21,15 @@ def test_a_running_replay_shows_speed_latency_and_lateness() -> None:
     assert said.endswith("812 tok/s out, TTFT p90 0.213 s, lateness p99 1.2 ms")
 
 
+def test_before_the_first_request_and_after_the_last_it_says_so() -> None:
+    assert describe(replace(EARLY, sent=0)) == "beginning"
+    assert describe(replace(LATER, profiled_s=61)).startswith("profile over, waiting for answers: 8 of 12")
+
+
 def test_a_warning_is_said_once(capsys: pytest.CaptureFixture[str]) -> None:
     with following() as show:
         for _ in range(3):
-            show(replace(LATER, warning="wrong tokenizer?"))
+            show(replace(LATER, told=("wrong tokenizer?",)))
     captured = capsys.readouterr()
     assert captured.err.count("wrong tokenizer?") == 1
     assert captured.out == ""

@@ -67,6 +67,12 @@ def test_chunk_that_makes_no_sense_is_a_bad_stream(event: bytes) -> None:
     assert read(TOKEN, event, DONE).error == "bad_stream"
 
 
+@pytest.mark.parametrize("body", [b"<html>Bad gateway</html>", b'\n{"choices":[{"text":" a"}]}', b"x" * 99_999])
+def test_whole_page_instead_of_a_stream_is_a_bad_stream(body: bytes) -> None:
+    answer = read(body[:5], body[5:])
+    assert (answer.error, answer.detail) == ("bad_stream", "the answer is no stream of events")
+
+
 @pytest.mark.parametrize(
     ("error", "named"),
     [

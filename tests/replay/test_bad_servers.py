@@ -138,6 +138,14 @@ def test_server_that_dies_in_the_middle_is_told_from_one_that_was_never_there(tm
     assert summary["errors"] < summary["requests"]
 
 
+def test_a_failure_is_told_in_the_servers_own_words(tmp_path: Path) -> None:
+    heard: list[Progress] = []
+    with served(misbehaving(refusing)) as server:
+        run_replay([tree(0)], settings(server, tmp_path / "run"), heard.append)
+    assert heard[-1].told == ("first http_4xx: too many requests",)
+    assert "too many" not in (tmp_path / "run" / "summary.json").read_text()
+
+
 def test_too_many_failures_stop_the_run_with_the_reason(tmp_path: Path) -> None:
     with served(misbehaving(failing, from_request=5)) as server:
         asked = settings(server, tmp_path / "run", concurrency=8, failure_share=0.1)
@@ -157,4 +165,5 @@ def test_server_that_counts_otherwise_is_a_token_error_and_an_early_warning(tmp_
     with served(Generous()) as server:
         summary = run_replay([tree(0), tree(1)], settings(server, tmp_path / "run"), heard.append)
     assert summary["token_error"]["p50"] >= 64
-    assert "+100% prompt tokens" in heard[-1].warning
+    assert "+100% prompt tokens" in heard[-1].told[0]
+    assert summary["warnings"]["wrong_prompt_length"] == summary["requests"]

@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from corpus.run import ErrorClass
@@ -24,7 +26,14 @@ def test_workers_are_added_up() -> None:
     found = meter.progress(4.0)
     assert (found.phase, found.profiled_s, found.sent, found.in_flight, found.ended) == ("profile", 2.0, 6, 4, 2)
     assert (found.errors, found.sessions_completed, found.output_tps) == (1, 2, 10.0)
-    assert (found.ttft_p90_s, found.lateness_p99_ms, found.warning) == (0.4, 3.0, "")
+    assert (found.ttft_p90_s, found.lateness_p99_ms, found.told) == (0.4, 3.0, ())
+
+
+def test_the_first_failure_of_each_class_is_told_in_its_words_whichever_worker_had_it() -> None:
+    meter = Meter(60, 2)
+    meter.add(0, replace(tally(), words=(("http_4xx", "no such model"),)), 1.0)
+    meter.add(1, replace(tally(), words=(("http_4xx", "no such tool"), ("reset", "the connection was lost"))), 1.0)
+    assert meter.progress(1.0).told == ("first http_4xx: no such model", "first reset: the connection was lost")
 
 
 def test_nothing_heard_yet_is_warm_up_without_numbers() -> None:

@@ -129,6 +129,11 @@ def test_answer_of_another_length_than_asked_is_a_warning() -> None:
     assert summarise([good(0, measured_output_tokens=5)], facts())["warnings"] == {"wrong_output_length": 1}
 
 
+def test_prompts_counted_by_another_tokenizer_are_a_warning() -> None:
+    rows = [good(number, planned_input_tokens=1000, measured_input_tokens=1000 + 10 * number) for number in range(5)]
+    assert summarise(rows, facts())["warnings"] == {"wrong_prompt_length": 2}
+
+
 def test_largest_token_error_keeps_its_sign() -> None:
     rows = [good(0, measured_input_tokens=101), good(1, measured_input_tokens=64), good(2)]
     assert summarise(rows, facts())["token_error"] == {"p50": 1, "p99": -36, "max": -36}
