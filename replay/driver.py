@@ -1,19 +1,22 @@
 """The shell around the scheduler: a clock, one task per request in flight, and waking up on time.
 
 The event loop sleeps in whole milliseconds, so the driver wakes a little early: the scheduler is asked as if it were
-time, the body is put together, and then the loop yields until the request is due. Nothing is ever sent early. When the
-schedule is done or somebody stops it, what is in flight is cut and kept as far as it came.
+time, the body is put together, and then the loop yields until the request is due. Nothing is ever sent early. What the
+end of an answer sets free goes out in the same round of the loop, before that answer is kept: tasks start at once, not
+when it is their turn. When the schedule is done or somebody stops it, what is in flight is cut and kept as far as it
+came.
 """
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
+from collections import deque
+from collections.abc import Callable, Iterable
 from contextlib import suppress
 from typing import Final
 
 from replay.bodies import Bodies
-from replay.commands import Done, Ended, Event, Proceed, Send, StageOver, Started, Tick, WaitUntil
+from replay.commands import Command, Done, Ended, Event, Proceed, Send, StageOver, Started, Tick, WaitUntil
 from replay.connection import Clock
 from replay.schedule import Scheduler
 from replay.transport import Outcome, Transport
@@ -49,6 +52,7 @@ class Driver:
         self._keep = keep
         self._on_stage = on_stage
         self._stage_told: str | None = None
+        self._events: deque[Event] = deque()  # the first is being worked through
         self._wake_at_us: int | None = None
         self._over = False
         self._changed = asyncio.Event()
@@ -74,6 +78,7 @@ class Driver:
 
     async def run(self) -> None:
         """OSError when a row could not be kept."""
+        asyncio.get_running_loop().set_task_factory(asyncio.eager_task_factory)
         async with asyncio.TaskGroup() as group:
             self._group = group
             preparing = group.create_task(self._prepare())
@@ -89,9 +94,18 @@ class Driver:
             raise self._problem
 
     def _apply(self, event: Event) -> None:
-        if self._over:
+        """A request that is launched may start before this is through: its event waits."""
+        self._events.append(event)
+        if len(self._events) > 1:
             return
-        for command in self._scheduler.handle(event):
+        while self._events:
+            if not self._over:
+                self._obey(self._scheduler.handle(self._events[0]))
+            self._events.popleft()
+        self._news.set()
+
+    def _obey(self, commands: Iterable[Command]) -> None:
+        for command in commands:
             match command:
                 case Send():
                     self._launch(command)
@@ -107,7 +121,6 @@ class Driver:
                 case Done():
                     self.done = command
                     self._finish()
-        self._news.set()
 
     def _finish(self) -> None:
         self._over = True
@@ -121,8 +134,10 @@ class Driver:
         task.add_done_callback(lambda task: self._landed(task, send, outcome))
 
     def _landed(self, task: asyncio.Task[None], send: Send, outcome: Outcome) -> None:
-        """Also of a task that was cut before it began."""
+        """Also of a task that was cut."""
         self._in_flight.discard(task)
+        if not self._scheduler.is_live(send.play):
+            self._bodies.forget(send.play)
         try:
             self._keep(send, outcome)
         except OSError as error:
@@ -137,8 +152,6 @@ class Driver:
             body, outcome, lambda at_us: self._apply(Started(play, request, at_us)), self._bodies.headers(send)
         )
         self._apply(Ended(play, request, outcome.end_us or 0, outcome.error))
-        if not self._scheduler.is_live(play):
-            self._bodies.forget(play)
 
     async def _until(self, at_us: int) -> None:
         """Never early, and late by a round of the event loop."""

@@ -1,15 +1,17 @@
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Sequence
 from contextlib import AsyncExitStack
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from corpus.session import Session
 from replay.bodies import Bodies
 from replay.commands import ScheduleRules, Send
-from replay.connection import Clock
+from replay.connection import Clock, Connection
 from replay.content import Material
 from replay.content_pool import build_pool
 from replay.driver import Driver, Keep
@@ -72,6 +74,20 @@ async def test_every_request_is_sent_with_its_own_prompt() -> None:
     assert server.bodies[1]["prompt"][:64] == server.bodies[0]["prompt"]
     assert kept.errors == [None] * 4
     assert (kept.driver.in_flight, kept.driver.interrupted) == (0, False)
+
+
+async def test_what_an_answer_sets_free_is_sent_before_the_answer_is_kept(monkeypatch: pytest.MonkeyPatch) -> None:
+    order: list[str] = []
+    ask = Connection.ask
+
+    def noted(self: Connection, *asked: Any) -> asyncio.Future[int]:
+        order.append("sent")
+        return ask(self, *asked)
+
+    monkeypatch.setattr(Connection, "ask", noted)
+    at_once = session_of([Asked(0, 1, (1,)), Asked(1, 2, (1, 2))], [edge(0, 1, 0)])
+    await driven(Server(), [at_once], keep=lambda *_: order.append("kept"))
+    assert order == ["sent", "sent", "kept", "kept"]
 
 
 async def test_failed_requests_set_their_successors_free() -> None:
