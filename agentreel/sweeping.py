@@ -19,18 +19,18 @@ from replay.settings import ReplaySettings, describe
 # Of a point's run, which settings.json does not hold because every point has its own, or the server decides it.
 _OF_THE_POINT: Final = ("concurrency", "engine", "version", "workers")
 
-# column -> (title, where it stands in a summary, how many digits)
+# column -> (title, where it stands in a summary)
 COLUMNS: Final[dict[str, tuple[str, Callable[[dict[str, Any]], Any]]]] = {
     "requests": ("requests", lambda s: s["requests"]),
     "errors": ("errors", lambda s: s["errors"]),
     "ttft_p90_s": ("TTFT\np90 s", lambda s: s["ttft_s"]["p90"]),
-    "interactivity_p90_tps": ("interactivity\np90 tok/s", lambda s: s["interactivity_tps"]["p90"]),
+    "interactivity_p90_tps": ("inter-\nactivity\np90 tok/s", lambda s: s["interactivity_tps"]["p90"]),
     "throughput_tps_per_chip": ("tok/s\na chip", lambda s: s["throughput_tps_per_chip"]),
-    "output_tps_per_chip": ("output tok/s\na chip", lambda s: s["output_tps_per_chip"]),
+    "output_tps_per_chip": ("output\ntok/s\na chip", lambda s: s["output_tps_per_chip"]),
     "cache_hit_rate": ("cache\nhits", lambda s: s["cache_hit_rate"]),
-    "session_slowdown_p50": ("slowdown\np50", lambda s: s["session_slowdown"]["p50"]),
-    "usd_per_million_tokens": ("US$ a M\ntokens", lambda s: s["usd_per_million_tokens"]),
-    "output_tokens_per_joule": ("output\ntokens/J", lambda s: s["output_tokens_per_joule"]),
+    "session_slowdown_p50": ("slow-\ndown\np50", lambda s: s["session_slowdown"]["p50"]),
+    "usd_per_million_tokens": ("US$\na M\ntokens", lambda s: s["usd_per_million_tokens"]),
+    "output_tokens_per_joule": ("output\ntokens\na J", lambda s: s["output_tokens_per_joule"]),
 }
 _FRONT: Final = ("interactivity_p90_tps", "throughput_tps_per_chip")
 
@@ -61,6 +61,27 @@ def point_settings(settings: ReplaySettings, group: str, concurrency: int, *, ca
     seed = settings.seed if cache_is_empty else settings.seed + concurrency
     out = point_path(settings.out, group, concurrency)
     return replace(settings, out=out, concurrency=concurrency, seed=seed, force=True)
+
+
+def told(summary: dict[str, Any]) -> str:
+    """A point in one line, as soon as it is over."""
+    if summary["interrupted"] or summary["problem"]:
+        return f"stopped: {summary['problem'] or 'interrupted'}"
+    ttft, interactivity, throughput = (
+        short_number(COLUMNS[name][1](summary))
+        for name in ("ttft_p90_s", "interactivity_p90_tps", "throughput_tps_per_chip")
+    )
+    return (
+        f"{summary['requests']} requests, {summary['errors']} errors, TTFT p90 {ttft} s, "
+        f"interactivity p90 {interactivity} tok/s, {throughput} tok/s a chip"
+    )
+
+
+def short_number(value: float | None) -> str:
+    """Three digits, or all before the point."""
+    if value is None:
+        return "-"
+    return f"{value:,.0f}" if abs(value) >= 100 or value == int(value) else f"{value:.3g}"
 
 
 def sweep_rows(path: Path) -> list[dict[str, Any]]:

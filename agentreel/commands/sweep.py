@@ -16,7 +16,9 @@ from agentreel.sweeping import (
     is_finished,
     point_settings,
     settings_of_group,
+    short_number,
     sweep_rows,
+    told,
 )
 from corpus.sweep import claim_group, group_name, point_path
 from replay.run import run_replay
@@ -73,8 +75,7 @@ def _run_point(made: Replay, group: str, concurrency: int) -> bool:
         note(f"  the prefix cache cannot be emptied ({problem}): seed {point.seed}, so that nothing of it is found")
     with following() as progress:
         summary = run_replay(made.sessions, point, progress, made.draw)
-    if summary["problem"]:
-        note(f"  stopped: {summary['problem']}")
+    note("  " + told(summary))
     return not (summary["interrupted"] or summary["problem"])
 
 
@@ -82,11 +83,14 @@ def _print(rows: list[dict[str, Any]]) -> None:
     """Columns that nobody has are left out."""
     shown = {name: title for name, (title, _) in COLUMNS.items() if any(row[name] is not None for row in rows)}
     for group in dict.fromkeys(row["group"] for row in rows):
-        table = Table(title=group, title_justify="left", caption="* on the Pareto front", caption_justify="left")
+        table = Table(
+            title=group, title_justify="left", box=None, header_style="bold", padding=(0, 1, 0, 0), pad_edge=False
+        )
         for title in ("sessions", *shown.values(), ""):
             table.add_column(title, justify="right")
         for row in rows:
             if row["group"] == group:
-                values = ["-" if row[name] is None else f"{row[name]:.4g}" for name in shown]
+                values = [short_number(row[name]) for name in shown]
                 table.add_row(str(row["concurrency"]), *values, "*" if row["on_front"] else "")
         table_console().print(table)
+    print("* on the Pareto front of its group")

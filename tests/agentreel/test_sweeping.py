@@ -5,7 +5,15 @@ from typing import Any
 
 import pytest
 
-from agentreel.sweeping import concurrencies_of, is_finished, is_on_front, point_settings, settings_of_group
+from agentreel.sweeping import (
+    concurrencies_of,
+    is_finished,
+    is_on_front,
+    point_settings,
+    settings_of_group,
+    short_number,
+    told,
+)
 from corpus.errors import InputError
 from corpus.run import write_run
 from replay.settings import ReplaySettings
@@ -36,6 +44,22 @@ def test_a_point_that_finds_the_others_in_the_cache_sends_other_content() -> Non
     clean = point_settings(SETTINGS, "all", 8, cache_is_empty=True)
     assert (clean.seed, clean.concurrency, clean.out) == (42, 8, Path("sweep/all/concurrency-8"))
     assert point_settings(SETTINGS, "all", 8, cache_is_empty=False).seed == 50
+
+
+@pytest.mark.parametrize(
+    ("value", "text"), [(None, "-"), (0, "0"), (14_110.4, "14,110"), (0.0497, "0.0497"), (99.96, "100"), (3, "3")]
+)
+def test_numbers_in_the_table_are_short_and_plain(value: float | None, text: str) -> None:
+    assert short_number(value) == text
+
+
+def test_a_point_is_told_in_a_line_when_it_is_over() -> None:
+    numbers = {"requests": 50, "errors": 1, "ttft_s": {"p90": 0.06033}, "interactivity_tps": {"p90": 907.1}}
+    whole = {**numbers, "throughput_tps_per_chip": 14_113.2, "interrupted": False, "problem": ""}
+    said = "50 requests, 1 errors, TTFT p90 0.0603 s, interactivity p90 907 tok/s, 14,113 tok/s a chip"
+    assert told(whole) == said
+    assert told({**whole, "problem": "too many failed"}) == "stopped: too many failed"
+    assert told({**whole, "interrupted": True}) == "stopped: interrupted"
 
 
 def test_only_a_run_that_went_to_its_end_is_kept(tmp_path: Path) -> None:
