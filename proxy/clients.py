@@ -26,7 +26,7 @@ class ClientHandler(ProxyConnectionHandler):
     def shorten(self, flow: http.HTTPFlow, hear: Callable[[bytes], object]) -> None:
         """Gives the answer in flight the short way from its next piece on; call it while the first passes."""
         parser = self._parser_of(flow.server_conn)
-        if parser is None:
+        if parser is None or not flow.request.is_http11:  # HTTP/2 has frames of its own
             return
         relay = Relay(parser, flow.client_conn, hear)
         if flow.server_conn.tls or flow.client_conn.tls:

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import contextlib
 import socket
 import ssl
 import threading
 from collections.abc import Iterator
 from pathlib import Path
 
+import h2.connection
+import h2.events
 import pytest
 
 from tests.proxy.certificates import make_authority, server_context
@@ -83,19 +86,51 @@ def test_behind_tls_to_the_server_too(record: Record, secure: Upstream, steps: S
     assert [e.response.body for e in recording.exchanges() if e.response] == [EVENT + b"0123456789"] * 2
 
 
-def test_inside_a_forward_proxys_tunnel_too(record: Record, secure: Upstream, steps: Steps, tmp_path: Path) -> None:
-    recording = record(forward_port=0, forward_ca=tmp_path / "ca", forward_hosts=("localhost",))
-    secure.answer = steps
+@contextlib.contextmanager
+def tunnel(record: Record, secure: Upstream, ca: Path, protocol: str) -> Iterator[tuple[Recording, Client]]:
+    """A recorder, and a client that went through CONNECT and TLS to the upstream behind it."""
+    recording = record(forward_port=0, forward_ca=ca, forward_hosts=("localhost",))
     url = recording.recorder.listening.forward_url
     assert url is not None
     with Client(url) as client:
         client.send(f"CONNECT localhost:{secure.port} HTTP/1.1\r\nHost: localhost:{secure.port}\r\n\r\n".encode())
         client.read_until(b"\r\n\r\n")
-        trusted = ssl.create_default_context(cafile=tmp_path / "ca" / "agentreel-ca-cert.pem")
-        client.socket = trusted.wrap_socket(client.socket, server_hostname="localhost")
+        trusted = ssl.create_default_context(cafile=ca / "agentreel-ca-cert.pem")
+        trusted.set_alpn_protocols([protocol])
+        secured = trusted.wrap_socket(client.socket, server_hostname="localhost")
+        assert secured.selected_alpn_protocol() == protocol
+        client.socket = secured
+        yield recording, client
+
+
+def test_inside_a_forward_proxys_tunnel_too(record: Record, secure: Upstream, steps: Steps, tmp_path: Path) -> None:
+    secure.answer = steps
+    with tunnel(record, secure, tmp_path / "ca", "http/1.1") as (recording, client):
         client.post("/v1/messages", headers=(f"Host: localhost:{secure.port}",))
         assert read_stream(client, steps) == WHOLE
     assert recording.only_exchange().end == "complete"
+
+
+def test_a_client_that_speaks_http_2_gets_frames_and_no_chunks(
+    record: Record, secure: Upstream, steps: Steps, tmp_path: Path
+) -> None:
+    secure.answer = steps
+    fields = {":method": "POST", ":path": "/v1/messages", ":scheme": "https", ":authority": f"localhost:{secure.port}"}
+    with tunnel(record, secure, tmp_path / "ca", "h2") as (recording, client):
+        spoken = h2.connection.H2Connection()
+        spoken.initiate_connection()
+        spoken.send_headers(1, list(fields.items()))
+        spoken.send_data(1, b"{}", end_stream=True)
+        client.send(spoken.data_to_send())
+        heard = b""
+        while b"0123456789" not in heard:
+            for event in spoken.receive_data(client.socket.recv(65536)):
+                if isinstance(event, h2.events.DataReceived):
+                    heard += event.data
+                    steps.next()
+        steps.next()
+    assert heard == EVENT + b"0123456789"
+    assert recording.only_exchange().request.body == b"{}"
 
 
 def test_what_is_not_recorded_passes_as_it_came(recording: Recording, steps: Steps) -> None:
