@@ -1,28 +1,29 @@
-"""What `replay` and `sweep` have in common: the options that decide a run, and the settings made of them."""
+"""What `replay` and `sweep` have in common: the options that decide a run, and the settings made of them.
+
+Options need a few tables and no more: the process that makes the content of prompts (`replay.content_ahead`) begins
+when they are read, and what takes long to import comes after that.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import click
 import orjson
 
-from agentreel.agentx import agentx_graph
-from agentreel.source import read_source
 from corpus.errors import InputError
-from corpus.fingerprint import fingerprint_sessions
 from corpus.session import Session
 from corpus.tokenizer import DEFAULT_TOKENIZER
 from replay.addressing import HINTS
 from replay.endpoints import ENDPOINTS
 from replay.engines import ENGINES
-from replay.fixed import PREFIX as FIXED_PREFIX
-from replay.fixed import fixed_session
-from replay.plan import DrawGraph
-from replay.settings import ReplaySettings
+
+if TYPE_CHECKING:
+    from replay.plan import DrawGraph
+    from replay.settings import ReplaySettings
 
 _OPTIONS: Final = (
     click.option(
@@ -118,9 +119,9 @@ _OPTIONS: Final = (
 
 @dataclass(frozen=True, slots=True)
 class Replay:
-    """`settings` lack nothing but where the run goes and its concurrency, for a sweep."""
+    """`sessions` are read as they are taken. `settings` lack nothing but place and concurrency, for a sweep."""
 
-    sessions: list[Session]
+    sessions: Iterable[Session]
     settings: ReplaySettings
     draw: DrawGraph | None
 
@@ -134,9 +135,12 @@ def replay_options[Command: Callable[..., Any]](command: Command) -> Command:
 
 def replay_of(src: str, out: Path, concurrency: int, given: dict[str, Any]) -> Replay:
     """`given`: the options by name, --url and --model included."""
+    from agentreel.source import read_source
+    from replay.fixed import PREFIX, fixed_session
+    from replay.settings import ReplaySettings
+
     compat, warmup = given.pop("compat"), given.pop("warmup")
-    fixed = src.startswith(FIXED_PREFIX)
-    sessions = [fixed_session(src)] if fixed else list(read_source(src))
+    fixed = src.startswith(PREFIX)
     given |= {
         "labels": _pairs("--label", given["labels"]),
         "headers": _pairs("--header", given["headers"]),
@@ -147,13 +151,19 @@ def replay_of(src: str, out: Path, concurrency: int, given: dict[str, Any]) -> R
     settings = ReplaySettings(
         out=out,
         concurrency=concurrency,
-        fingerprint=fingerprint_sessions(sessions),
         warmup=warmup or ("none" if fixed or given["open_loop"] else "steady"),
         method=compat or "published",
         repeats=fixed,
         **given,
     )
-    return Replay(sessions, settings, agentx_graph if compat else None)
+    sessions = [fixed_session(src)] if fixed else read_source(src)
+    return Replay(sessions, settings, _graph_of_harness() if compat else None)
+
+
+def _graph_of_harness() -> DrawGraph:
+    from agentreel.agentx import agentx_graph
+
+    return agentx_graph
 
 
 def _hints(text: str | None) -> frozenset[str]:

@@ -2,67 +2,62 @@
 
 A corpus brings its own edges, which are authoritative, and so do formats whose rows say what they wait for; a WEKA
 trace has none, so they are inferred here. A format is told by a file's first bytes, or named: `mooncake-delta:FILE`.
+Only the modules of formats that are asked for are imported.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from functools import partial
 from pathlib import Path
-from typing import Final
+from pkgutil import resolve_name
+from typing import Final, Literal
 
 from agentreel.places import local_input
-from corpus.card import Card
+from corpus.card import Card, is_corpus, read_card
 from corpus.errors import InputError
-from corpus.formats.bailian import is_bailian, read_bailian
-from corpus.formats.dag_jsonl import is_dag_jsonl, read_dag_jsonl
 from corpus.formats.files import kind_of, read_head, read_value, read_values
-from corpus.formats.mooncake import is_mooncake, read_mooncake
-from corpus.formats.weka import is_weka, read_weka
-from corpus.session import Session, WekaDialect
-from corpus.tables import is_corpus, read_card, read_corpus
-from dagbuild.link import link_session
+from corpus.session import Session
 
-Reader = Callable[[Path], Iterator[Session]]
+Format = Literal["corpus", "weka", "bailian", "dag_jsonl", "mooncake"]
 
-
-def _linked_weka(path: Path, dialect: WekaDialect | None = None) -> Iterator[Session]:
-    return map(link_session, read_weka(path, dialect))
-
-
-# Who is asked first, and how what it recognises is read.
-DETECTED: Final[tuple[tuple[Callable[[Path], bool], Reader], ...]] = (
-    (is_corpus, read_corpus),
-    (is_weka, _linked_weka),
-    (is_bailian, read_bailian),
-    (is_dag_jsonl, read_dag_jsonl),
-    (is_mooncake, read_mooncake),
-)
-# Formats and dialects that may be named in front of a path.
-NAMED: Final[dict[str, Reader]] = {
-    "corpus": read_corpus,
-    "weka": _linked_weka,
-    "weka-kv-cache-tester": partial(_linked_weka, dialect="kv-cache-tester"),
-    "weka-semianalysis": partial(_linked_weka, dialect="semianalysis"),
-    "weka-aiperf": partial(_linked_weka, dialect="aiperf"),
-    "mooncake": read_mooncake,
-    "mooncake-plain": partial(read_mooncake, dialect="plain"),
-    "mooncake-sessions": partial(read_mooncake, dialect="sessions"),
-    "mooncake-delta": partial(read_mooncake, dialect="delta"),
-    "mooncake-agentic": partial(read_mooncake, dialect="agentic"),
-    "bailian": read_bailian,
-    "dag_jsonl": read_dag_jsonl,
+# Who recognises a format and who reads it, as module:function, in the order in which they are asked.
+FORMATS: Final[dict[Format, tuple[str, str]]] = {
+    "corpus": ("corpus.card:is_corpus", "corpus.tables:read_corpus"),
+    "weka": ("corpus.formats.weka:is_weka", "corpus.formats.weka:read_weka"),
+    "bailian": ("corpus.formats.bailian:is_bailian", "corpus.formats.bailian:read_bailian"),
+    "dag_jsonl": ("corpus.formats.dag_jsonl:is_dag_jsonl", "corpus.formats.dag_jsonl:read_dag_jsonl"),
+    "mooncake": ("corpus.formats.mooncake:is_mooncake", "corpus.formats.mooncake:read_mooncake"),
+}
+# What may be named in front of a path: formats, and dialects of some.
+DIALECTS: Final[dict[Format, tuple[str, ...]]] = {
+    "weka": ("kv-cache-tester", "semianalysis", "aiperf"),
+    "mooncake": ("plain", "sessions", "delta", "agentic"),
+}
+NAMED: Final[dict[str, tuple[Format, str | None]]] = {
+    **{name: (name, None) for name in FORMATS},
+    **{f"{name}-{dialect}": (name, dialect) for name, dialects in DIALECTS.items() for dialect in dialects},
 }
 
 
 def read_source(name: str) -> Iterator[Session]:
     """Sessions of SRC in order; InputError, at the first session taken, when it is in no known format or broken."""
-    path, reader = _named(name)
-    if reader is None:
-        reader = next((read for recognises, read in DETECTED if recognises(path)), None)
-    if reader is None:
+    path, named = _named(name)
+    found, dialect = named or (_detected(path), None)
+    if found is None:
         raise _unknown(path)
-    yield from reader(path)
+    read: Callable[..., Iterator[Session]] = resolve_name(FORMATS[found][1])
+    sessions = read(path) if dialect is None else read(path, dialect)
+    yield from sessions if found != "weka" else _linked(sessions)
+
+
+def _linked(sessions: Iterator[Session]) -> Iterator[Session]:
+    from dagbuild.link import link_session
+
+    return map(link_session, sessions)
+
+
+def _detected(path: Path) -> Format | None:
+    return next((name for name, (recognises, _) in FORMATS.items() if resolve_name(recognises)(path)), None)
 
 
 def source_card(name: str) -> Card | None:
@@ -79,7 +74,7 @@ def find_session(name: str, wanted: str) -> Session:
     raise InputError(name, f"has no session {wanted!r}", "`agentreel show` without a session lists them")
 
 
-def _named(name: str) -> tuple[Path, Reader | None]:
+def _named(name: str) -> tuple[Path, tuple[Format, str | None] | None]:
     prefix, _, rest = name.partition(":")
     if prefix in NAMED and rest and not Path(name).exists():
         return local_input(rest), NAMED[prefix]

@@ -28,7 +28,7 @@ SHARED_FROM: Final = 1 << 40
 
 SegmentList = tuple[tuple[Role, int], ...]
 
-# Multipliers of splitmix64's finaliser (Steele, Lea, Flood 2014) and its golden-ratio step.
+# Of splitmix64 (Steele, Lea, Flood 2014): multipliers of its finaliser, of which one round does here, and its step.
 _STEP = np.uint64(0x9E3779B97F4A7C15)
 _MIX_1 = np.uint64(0xBF58476D1CE4E5B9)
 _MIX_2 = np.uint64(0x94D049BB133111EB)
@@ -79,11 +79,9 @@ class _Encoder:
 
     def _take(self, given: Sequence[int] | NDArray[Any]) -> _Tail:
         """The latest of the tails that the list begins with, taken out; an empty one where it begins with none."""
-        if isinstance(given, list):
-            for number in range(len(self._tails) - 1, -1, -1):
-                before = self._tails[number].given
-                if isinstance(before, list) and given[: len(before)] == before:
-                    return self._tails.pop(number)
+        for number in range(len(self._tails) - 1, -1, -1):
+            if _begins_with(given, self._tails[number]):
+                return self._tails.pop(number)
         return _NOTHING
 
 
@@ -141,14 +139,23 @@ def expand_segments(requests: Sequence[Request]) -> list[SegmentList]:
     return expanded
 
 
+def _begins_with(given: Sequence[int] | NDArray[Any], tail: _Tail) -> bool:
+    """Lists are compared with lists, arrays with arrays, and nothing else: the rest is looked up whole."""
+    before = tail.given
+    if isinstance(given, list):
+        return isinstance(before, list) and given[: len(before)] == before
+    if not isinstance(given, np.ndarray) or not isinstance(before, np.ndarray) or given.dtype != np.int64:
+        return False
+    return len(given) >= len(before) and bool((given[: len(before)] == tail.ids).all())
+
+
 def _prefix_keys(ids: Ids, start: int = 0) -> NDArray[np.uint64]:
     """Keys of the prefixes of a list whose ids from `start` on are given, counted from there."""
-    mixed = ids.astype(np.uint64) * _MIX_2 + np.arange(start + 1, start + len(ids) + 1, dtype=np.uint64) * _STEP
+    mixed = ids.view(np.uint64) * _MIX_2
+    mixed += np.arange(start + 1, start + len(ids) + 1, dtype=np.uint64) * _STEP
     mixed ^= mixed >> np.uint64(30)
     mixed *= _MIX_1
-    mixed ^= mixed >> np.uint64(27)
-    mixed *= _MIX_2
-    mixed ^= mixed >> np.uint64(31)
+    mixed ^= mixed >> np.uint64(29)
     return np.cumsum(mixed, dtype=np.uint64)
 
 

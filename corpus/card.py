@@ -37,6 +37,11 @@ class Card:
     audit: dict[str, str] = field(default_factory=dict)  # audit tests that only a build can run, and what they found
 
 
+def is_corpus(path: Path) -> bool:
+    """Whether `path` looks like a corpus folder; it may still be damaged."""
+    return (path / CARD_NAME).is_file() and (path / "sessions.parquet").exists()
+
+
 def write_card(folder: Path, card: Card) -> None:
     (folder / CARD_NAME).write_bytes(orjson.dumps(asdict(card), option=orjson.OPT_INDENT_2 | orjson.OPT_APPEND_NEWLINE))
 

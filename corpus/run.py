@@ -3,6 +3,8 @@
 A run is a directory of `config.json` (everything that decided the run), `requests.parquet` (one `SentRequest` a row, in
 the order sent) and `summary.json`. Rows carry what a request had to wait for, so that fidelity can be judged from them
 alone. Times are `_us` integers from the start of the run; null means that it did not happen or is not known.
+
+Arrow is imported where a file is written or read: a replay needs it after its last request, and not before its first.
 """
 
 from __future__ import annotations
@@ -11,17 +13,19 @@ import os
 import shutil
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, fields
+from functools import cache
 from itertools import batched
 from pathlib import Path
-from typing import Any, Final, Literal
+from typing import TYPE_CHECKING, Any, Final, Literal
 
 import orjson
-import pyarrow as pa
-import pyarrow.parquet as pq
 
 from corpus.errors import InputError
 from corpus.output import refuse_existing, written_aside
 from corpus.session import Anchor
+
+if TYPE_CHECKING:
+    import pyarrow as pa
 
 Phase = Literal["warmup", "profile"]
 # "cut": still in flight when the run ended; not the server's fault and not counted as an error
@@ -76,11 +80,8 @@ class Run:
 
 SUMMARY_NAME: Final = "summary.json"
 _GROUP_ROWS: Final = 16_384
-_INT: Final = pa.int64()
-_TEXT: Final = pa.string()
-_INTS: Final = pa.list_(pa.int64())
-_TEXTS: Final = pa.list_(pa.string())
-_REQUIRED: Final[dict[str, pa.DataType]] = {
+_INT, _TEXT, _INTS, _TEXTS = "int", "text", "ints", "texts"
+_REQUIRED: Final[dict[str, str]] = {
     "lane": _INT,
     "play": _INT,
     "session": _INT,
@@ -98,12 +99,6 @@ _REQUIRED: Final[dict[str, pa.DataType]] = {
 }
 _NULLABLE_TEXT: Final = ("model", "error")
 _NAMES: Final = tuple(field.name for field in fields(SentRequest))
-ROW_SCHEMA: Final = pa.schema(
-    [
-        pa.field(name, _REQUIRED.get(name, _TEXT if name in _NULLABLE_TEXT else _INT), nullable=name not in _REQUIRED)
-        for name in _NAMES
-    ]
-)
 _LISTS: Final = ("after", "after_delay_us", "after_anchor")
 _HINT: Final = "give the directory that `agentreel replay --out` wrote"
 
@@ -147,10 +142,24 @@ def write_run(
 
 def _write_rows(path: Path, requests: Iterable[SentRequest]) -> None:
     """A row group at a time, so that what is held is one of them."""
-    with pq.ParquetWriter(path, ROW_SCHEMA, compression="zstd") as writer:
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    schema = _row_schema()
+    with pq.ParquetWriter(path, schema, compression="zstd") as writer:
         for group in batched(requests, _GROUP_ROWS):
-            columns = [pa.array([getattr(row, field.name) for row in group], field.type) for field in ROW_SCHEMA]
-            writer.write_table(pa.Table.from_arrays(columns, schema=ROW_SCHEMA))
+            columns = [pa.array([getattr(row, field.name) for row in group], field.type) for field in schema]
+            writer.write_table(pa.Table.from_arrays(columns, schema=schema))
+
+
+@cache
+def _row_schema() -> pa.Schema:
+    import pyarrow as pa
+
+    number, text = pa.int64(), pa.string()
+    kinds = {_INT: number, _TEXT: text, _INTS: pa.list_(number), _TEXTS: pa.list_(text)}
+    kind_of = {**dict.fromkeys(_NAMES, _INT), **dict.fromkeys(_NULLABLE_TEXT, _TEXT), **_REQUIRED}
+    return pa.schema([pa.field(name, kinds[kind_of[name]], nullable=name not in _REQUIRED) for name in _NAMES])
 
 
 def read_run(path: Path) -> Run:
@@ -181,6 +190,9 @@ def _read_json(path: Path) -> dict[str, Any]:
 
 
 def _read_requests(path: Path) -> Iterator[SentRequest]:
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
     try:
         table = pq.read_table(path)
     except FileNotFoundError as error:
@@ -191,7 +203,7 @@ def _read_requests(path: Path) -> Iterator[SentRequest]:
     if missing:
         raise InputError(path, f"has no column {missing[0]!r}", "it was not written by `agentreel replay`")
     try:
-        rows = table.select(list(_NAMES)).cast(ROW_SCHEMA).to_pylist()
+        rows = table.select(list(_NAMES)).cast(_row_schema()).to_pylist()
     except (pa.ArrowInvalid, pa.ArrowNotImplementedError, ValueError) as error:
         raise InputError(path, f"has a column of the wrong type ({str(error).splitlines()[0]})") from error
     for number, row in enumerate(rows):
@@ -199,7 +211,7 @@ def _read_requests(path: Path) -> Iterator[SentRequest]:
 
 
 def row_from(row: dict[str, Any], where: str) -> SentRequest:
-    """Of one row of a file with `ROW_SCHEMA`; raises InputError for values that no replay wrote."""
+    """Of one row of a run's file or of its log; raises InputError for values that no replay wrote."""
     for name in _REQUIRED:
         if row[name] is None:
             raise InputError(where, f"{name} is null")

@@ -10,13 +10,15 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
-from typing import Final, Literal
-
-import pyarrow as pa
-import pyarrow.parquet as pq
+from typing import TYPE_CHECKING, Final, Literal
 
 from corpus.errors import InputError
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+    import pyarrow.parquet as pq
 
 FILE_NAME: Final = "server.parquet"
 _GROUP_ROWS: Final = 8_192
@@ -62,13 +64,15 @@ class ServerSample:
     value: float
 
 
-_COLUMNS: Final[Mapping[str, pa.DataType]] = {
-    "at_us": pa.int64(),
-    "source": pa.string(),
-    "name": pa.string(),
-    "value": pa.float64(),
-}
-_SCHEMA: Final = pa.schema([pa.field(name, kind, nullable=False) for name, kind in _COLUMNS.items()])
+_COLUMNS: Final = ("at_us", "source", "name", "value")
+
+
+@cache
+def _schema() -> pa.Schema:
+    import pyarrow as pa  # where a file is written or read, as in `corpus.run`
+
+    kinds = (pa.int64(), pa.string(), pa.string(), pa.float64())
+    return pa.schema([pa.field(name, kind, nullable=False) for name, kind in zip(_COLUMNS, kinds, strict=True)])
 
 
 class ServerMetricsWriter:
@@ -85,15 +89,19 @@ class ServerMetricsWriter:
 
     def flush(self) -> None:
         if self._held:
-            columns = [[getattr(sample, name) for sample in self._held] for name in _SCHEMA.names]
-            self._writer.write_table(pa.table(columns, schema=_SCHEMA))
+            import pyarrow as pa
+
+            columns = [[getattr(sample, name) for sample in self._held] for name in _COLUMNS]
+            self._writer.write_table(pa.table(columns, schema=_schema()))
             self._held.clear()
 
 
 @contextmanager
 def writing_server_metrics(run: Path) -> Iterator[ServerMetricsWriter]:
     """For the directory of a run that is being written; the file can be read when the block is left."""
-    with pq.ParquetWriter(run / FILE_NAME, _SCHEMA, compression="zstd") as file:
+    import pyarrow.parquet as pq
+
+    with pq.ParquetWriter(run / FILE_NAME, _schema(), compression="zstd") as file:
         writer = ServerMetricsWriter(file)
         try:
             yield writer
@@ -106,13 +114,16 @@ def read_server_metrics(run: Path) -> tuple[ServerSample, ...]:
     path = run / FILE_NAME
     if not path.is_file():
         return ()
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
     try:
-        table = pq.read_table(path).select(_SCHEMA.names).cast(_SCHEMA)
+        table = pq.read_table(path).select(list(_COLUMNS)).cast(_schema())
     except KeyError as error:
         raise InputError(path, f"lacks a column ({error.args[0]})", "replay again") from error
     except (pa.ArrowInvalid, pa.ArrowNotImplementedError, OSError, ValueError) as error:
         raise InputError(path, f"cannot be read ({str(error).splitlines()[0]})", "replay again") from error
-    columns = [table.column(name).to_pylist() for name in _SCHEMA.names]
+    columns = [table.column(name).to_pylist() for name in _COLUMNS]
     return tuple(ServerSample(*row) for row in zip(*columns, strict=True))
 
 

@@ -17,7 +17,7 @@ from typing import Final
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from corpus.card import CARD_NAME, CORPUS_VERSION, COUNTED, Card, read_card, write_card
+from corpus.card import CORPUS_VERSION, COUNTED, Card, is_corpus, read_card, write_card
 from corpus.errors import InputError
 from corpus.fingerprint import Fingerprint
 from corpus.output import written_aside
@@ -32,11 +32,6 @@ __all__ = ["is_corpus", "read_card", "read_corpus", "write_corpus"]
 _GROUP_REQUESTS: Final = 8192
 _PARTS: Final = ("agents", "requests", "tool_calls", "edges")
 _DAMAGED: Final = "the file is damaged or incomplete; copy or build the corpus again"
-
-
-def is_corpus(path: Path) -> bool:
-    """Whether `path` looks like a corpus folder; it may still be damaged."""
-    return (path / CARD_NAME).is_file() and (path / "sessions.parquet").exists()
 
 
 def write_corpus(

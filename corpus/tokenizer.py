@@ -15,18 +15,20 @@ import importlib.util
 import logging
 import re
 import zipfile
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from itertools import pairwise
 from pathlib import Path
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 import orjson
-import tokenizers
 from numpy.typing import NDArray
 
 from corpus.errors import InputError
 from corpus.tricky_texts import TRICKY_TEXTS
+
+if TYPE_CHECKING:  # imported where one is made: who only names one does not wait for it
+    import tokenizers
 
 DEFAULT_TOKENIZER: Final = "deepseek-v4"
 
@@ -74,11 +76,13 @@ class Tokenizer:
             raise ValueError(f"{self.name} has no text for id {array[~known][0]}")
         return self._reference.decode(array.tolist(), skip_special_tokens=False)
 
-    def lowercase_words(self) -> list[str]:
+    def lowercase_words(self) -> Iterator[str]:
         """Words of the letters a-z that are one entry together with a space before them, by ascending id."""
-        entries = self._reference.get_vocab(with_added_tokens=False).items()
-        found = sorted((token, match[1]) for entry, token in entries if (match := _SPACED_WORD.fullmatch(entry)))
-        return [word for _, word in found]
+        entry_of = self._reference.id_to_token
+        for token in np.flatnonzero(self._ordinary).tolist():
+            match = _SPACED_WORD.fullmatch(entry_of(token) or "")
+            if match:
+                yield match[1]
 
     def token_text(self, token: int) -> str:
         """What this id adds to a text, leading space included; "" when it is no text by itself (or U+FFFD)."""
@@ -162,6 +166,8 @@ def _read(path: Path) -> bytes:
 
 
 def _parse(name: str, sha256: str, path: Path, content: bytes, *, fast: bool) -> Tokenizer:
+    import tokenizers
+
     try:
         values = orjson.loads(content)
         added = {token["content"]: int(token["id"]) for token in values.get("added_tokens") or []}

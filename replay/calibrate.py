@@ -19,6 +19,7 @@ from replay.content import Material
 from replay.endpoints import ENDPOINTS, request_body
 from replay.framing import LARGE_TOKENS, NO_FRAMING, PROBE_TOKENS, Framing, Heard, learn, probes_for
 from replay.items import INSTEAD, Item, Kind, Manners
+from replay.server import unreachable
 from replay.settings import ReplaySettings, without_credentials
 from replay.transport import Outcome, Transport
 
@@ -85,11 +86,10 @@ class _Prober:
 def _check(first: Outcome, settings: ReplaySettings) -> None:
     if first.error is None:
         return
-    where = without_credentials(settings.url)
     if first.status is None:
-        raise InputError(where, f"cannot reach the server ({first.detail})", "start it or check --url")
+        raise unreachable(settings.url, first.detail)
     raise InputError(
-        where,
+        without_credentials(settings.url),
         f"refused a test request for model {settings.model!r} (HTTP {first.status}): {first.detail}",
         "check --model, --endpoint and --header",
     )

@@ -10,29 +10,32 @@ import multiprocessing
 import signal
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from functools import cache
 from multiprocessing.connection import Connection
+from typing import TYPE_CHECKING
 
 from corpus.errors import AgentreelError
-from corpus.tokenizer import load_tokenizer
-from replay.content_pool import Pool, build_pool
+
+if TYPE_CHECKING:  # the sooner this module is there, the sooner the other process begins
+    from replay.content_pool import Pool
 
 
 @contextmanager
 def pool_ahead(tokenizer: str) -> Iterator[Callable[[], Pool]]:
-    """What is yielded waits for the pool, once; it raises what making it raised. Leaving ends the process."""
+    """What is yielded waits for the pool, and raises what making it raised. Leaving ends the process."""
     context = multiprocessing.get_context("spawn")  # a forked copy would inherit the threads of others half-way
     pipe, end = context.Pipe(duplex=False)
     process = context.Process(target=_make, args=(end, tokenizer), daemon=True)
     process.start()
     end.close()
 
+    @cache
     def pool() -> Pool:
         try:
             made: Pool | AgentreelError = pipe.recv()
         except EOFError:
             process.join()
             raise AgentreelError(f"making the content of prompts failed (exit code {process.exitcode})") from None
-        process.join()
         if isinstance(made, AgentreelError):
             raise made
         return made
@@ -45,13 +48,10 @@ def pool_ahead(tokenizer: str) -> Iterator[Callable[[], Pool]]:
         pipe.close()
 
 
-def make_pool(tokenizer: str) -> Pool:
-    """InputError for a tokenizer that there is not, or that cannot be used."""
-    return build_pool(load_tokenizer(tokenizer, fast=False))
-
-
 def _make(end: Connection, tokenizer: str) -> None:
     """A process's life; Ctrl-C is for the one who started it."""
+    from replay.content_pool import make_pool
+
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     made: Pool | AgentreelError
     try:

@@ -9,8 +9,9 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
+from itertools import islice
 from typing import Final, Protocol
 
 import numpy as np
@@ -38,7 +39,7 @@ class Tokenizer(Protocol):
     def name(self) -> str: ...
     def encode(self, text: str) -> NDArray[np.uint32]: ...
     def token_text(self, token: int) -> str: ...
-    def lowercase_words(self) -> list[str]: ...
+    def lowercase_words(self) -> Iterable[str]: ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -145,7 +146,8 @@ class Cutter:
 
     def _usable_words(self) -> list[str]:
         """Words that are one token with a space before them and without, so that templates may trim a text."""
-        words = [word for word in self._tokenizer.lowercase_words() if len(word) > 2][:_MOST_WORDS]
+        long = (word for word in self._tokenizer.lowercase_words() if len(word) > 2)
+        words = list(islice(long, _MOST_WORDS))
         spaced, bare = self._encode_each([" " + word for word in words]), self._encode_each(words)
         both = zip(words, spaced, bare, strict=True) if spaced and bare else ()
         return [word for word, one, other in both if len(one) == len(other) == 1][:_MOST_WORDS]

@@ -21,6 +21,7 @@ import orjson
 from numpy.typing import NDArray
 
 from corpus.errors import InputError
+from corpus.tokenizer import load_tokenizer
 from replay.content_cells import LOCALS, Atoms, Cell, Cutter, Strip, Tokenizer, lay
 from replay.content_templates import FLAT_SNIPPETS, SNIPPETS
 
@@ -69,6 +70,11 @@ class Pool:
         if form == "ids":
             return tuple(str(number).encode() for number in self.ids), b","
         return tuple(orjson.dumps(text)[1:-1] for text in self.texts), b""
+
+
+def make_pool(tokenizer: str) -> Pool:
+    """As `build_pool`, by name or file; InputError for a tokenizer that there is not."""
+    return build_pool(load_tokenizer(tokenizer, fast=False))
 
 
 def build_pool(tokenizer: Tokenizer) -> Pool:

@@ -9,14 +9,16 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Final, Literal
+from typing import TYPE_CHECKING, Any, Final, Literal
 
 import orjson
 
 from replay.chunks import Chunk, read_chat_chunk, read_completions_chunk, read_messages_event, read_responses_event
-from replay.content_pool import Form
 from replay.items import Item
 from wire.api import Api
+
+if TYPE_CHECKING:
+    from replay.content_pool import Form
 
 EndpointName = Literal["completions", "chat", "messages", "responses"]
 Laid = Sequence[tuple[Item, bytes]]  # each with its text

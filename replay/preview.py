@@ -9,18 +9,19 @@ from __future__ import annotations
 import asyncio
 import hashlib
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import replace
 from itertools import islice
 from typing import Any, Final
 
 import orjson
 
+from corpus.fingerprint import fingerprint_sessions
 from corpus.session import Session
-from corpus.tokenizer import load_tokenizer
 from replay.bodies import Bodies
 from replay.commands import Send
 from replay.content import Material
-from replay.content_pool import build_pool
+from replay.content_pool import Pool, make_pool
 from replay.endpoints import ENDPOINTS
 from replay.method import METHODS, split_at
 from replay.plan import DrawGraph, SessionPlan, marker_blocks
@@ -35,14 +36,22 @@ _FIRST: Final = 10  # requests that are shown one by one
 _MOST_REHEARSED: Final = 200_000
 
 
-def preview(sessions: Sequence[Session], settings: ReplaySettings, draw: DrawGraph | None = None) -> dict[str, Any]:
-    """InputError for what a run would refuse before it looks at the server. JSON values."""
+def preview(
+    sessions: Sequence[Session],
+    settings: ReplaySettings,
+    draw: DrawGraph | None = None,
+    pool: Callable[[], Pool] | None = None,
+) -> dict[str, Any]:
+    """InputError for what a run would refuse without a server. JSON values. `pool`: as of `run_replay`."""
     check_settings(settings)
+    settings = replace(settings, fingerprint=settings.fingerprint or fingerprint_sessions(sessions))
     planned = plan_run(sessions, settings, draw)
     scheduler = Scheduler(planned.plans, planned.rules)
     *seen, last = islice(rehearse(scheduler, as_recorded), _MOST_REHEARSED + 1)
     requests = [one for one in [*seen, last] if isinstance(one, Rehearsed)]
     ordered = sorted(requests, key=lambda one: (one.started_us, one.send.play, one.send.request.request))
+    first = [one.send for one in ordered[:_FIRST]]
+    made = make_pool(settings.tokenizer) if pool is None else pool()
     dropped = planned.dropped.total()
     return {
         "dry_run": True,
@@ -58,7 +67,7 @@ def preview(sessions: Sequence[Session], settings: ReplaySettings, draw: DrawGra
             "seconds": last.at_us / 1e6 if isinstance(last, Finished) else None,
             "stopped": last.done.reason if isinstance(last, Finished) else f"after {_MOST_REHEARSED} requests",
         },
-        "first_requests": asyncio.run(_first_requests([one.send for one in ordered[:_FIRST]], sessions, settings)),
+        "first_requests": asyncio.run(_first_requests(first, sessions, settings, made)),
     }
 
 
@@ -106,10 +115,10 @@ def _sums(sends: Iterable[Send]) -> dict[str, Any]:
 
 
 async def _first_requests(
-    sends: Sequence[Send], sessions: Sequence[Session], settings: ReplaySettings
+    sends: Sequence[Send], sessions: Sequence[Session], settings: ReplaySettings, pool: Pool
 ) -> list[dict[str, Any]]:
     endpoint = ENDPOINTS[settings.endpoint]
-    material = Material(build_pool(load_tokenizer(settings.tokenizer, fast=False)), endpoint.form)
+    material = Material(pool, endpoint.form)
     markers = marker_blocks(send.plan for send in sends)
     by_number = {session.session: session for session in sessions}
     bodies = Bodies(by_number, material, endpoint, settings, markers=markers)

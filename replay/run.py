@@ -1,7 +1,8 @@
-"""A replay from sessions to a run directory: plan, look at the server, drive, judge, write.
+"""A replay from sessions to a run directory: look at the server, read, plan, drive, judge, write.
 
-The only entry of the room. Bad settings, a server that is not there or refuses the model, and an output that exists are
-one-line errors before anything is sent. Ctrl-C (or SIGTERM) cuts what is in flight and writes the run as it stands.
+The only entry of the room. Bad settings, an output that exists and a server that is not there are one-line errors
+before a session is read; a server that refuses the model is one before anything is sent. Ctrl-C (or SIGTERM) cuts what
+is in flight and writes the run as it stands. What the first request does not need is done after the last one.
 """
 
 from __future__ import annotations
@@ -19,6 +20,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from corpus.errors import AgentreelError, InputError
+from corpus.fingerprint import fingerprint_sessions
 from corpus.row_log import read_row_log
 from corpus.run import SentRequest, refuse_existing_run, write_run
 from corpus.server_metrics import FILE_NAME, read_server_metrics
@@ -27,8 +29,7 @@ from replay.addressing import trial_fields
 from replay.calibrate import calibrate
 from replay.connection import Clock
 from replay.content import Material
-from replay.content_ahead import make_pool
-from replay.content_pool import Pool
+from replay.content_pool import Pool, make_pool
 from replay.economy import chips_of
 from replay.endpoints import ENDPOINTS
 from replay.framing import Framing
@@ -38,7 +39,7 @@ from replay.prediction import with_predictions
 from replay.progress import Meter, Progress, Tally
 from replay.run_plan import RunPlan, plan_run
 from replay.scraping import Scraper, Source, metrics_sources, scraping, told_of
-from replay.server import ServerFacts, look_at
+from replay.server import ServerFacts, check_reachable, look_at
 from replay.server_summary import summarise_server
 from replay.settings import ReplaySettings, check_settings, describe, engine_in, named_engine
 from replay.shift import Share, Shift, Worked
@@ -49,7 +50,7 @@ _REPORT_EVERY_S: Final = 0.5
 
 
 def run_replay(
-    sessions: Sequence[Session],
+    sessions: Iterable[Session],
     settings: ReplaySettings,
     progress: Callable[[Progress], None],
     draw: DrawGraph | None = None,
@@ -57,16 +58,18 @@ def run_replay(
 ) -> dict[str, Any]:
     """Blocks until the run is over and written to `settings.out`; returns its summary.
 
-    `progress` is called twice a second; `draw` draws the graph of a session that is not to be played by its own edges;
-    `pool` waits for one that is being made (`replay.content_ahead`).
+    `sessions` are taken once the server was seen to be there; `progress` is called twice a second; `draw` draws the
+    graph of a session that is not to be played by its own edges; `pool` waits for one that is being made
+    (`replay.content_ahead`).
     Raises InputError for what a person can put right.
     """
     check_settings(settings)
     refuse_existing_run(settings.out, force=settings.force)
-    planned = plan_run(sessions, settings, draw)
-    server = asyncio.run(look_at(settings.url, settings.model, settings.headers, named_engine(settings)))
+    server = asyncio.run(_look_at(settings))
     settings = replace(settings, engine=server.engine.name)
     check_settings(settings)
+    sessions = list(sessions)
+    planned = plan_run(sessions, settings, draw)
     by_number = {session.session: session for session in sessions}
     made = make_pool(settings.tokenizer) if pool is None else pool()
     if made.words:
@@ -76,6 +79,11 @@ def run_replay(
         return _play_and_write(by_number, planned, material, settings, server, progress)
     except OSError as error:
         raise AgentreelError(f"{settings.out}: cannot be written ({error.strerror or error})") from error
+
+
+async def _look_at(settings: ReplaySettings) -> ServerFacts:
+    await check_reachable(settings.url)
+    return await look_at(settings.url, settings.model, settings.headers, named_engine(settings))
 
 
 def _play_and_write(
@@ -97,7 +105,8 @@ def _play_and_write(
             samples = read_server_metrics(folder)
             phases = summarise_server(samples, facts.profile_start_us, facts.profile_end_us)
             facts = replace(facts, server={**phases, "sources": told_of(sources)})
-        config = {**describe(settings), "framing": framing.describe()}
+        fingerprint = settings.fingerprint or fingerprint_sessions(by_number.values())
+        config = {**describe(replace(settings, fingerprint=fingerprint)), "framing": framing.describe()}
         decided = {name: config[name] for name in ("corpus_fingerprint", "seed", "version", "engine")}
         summary = {**summarise(rows, facts), **decided, "server_context_tokens": server.context_tokens}
         beside = [folder / FILE_NAME] if sources else []

@@ -12,9 +12,13 @@ from typing import Final
 
 import orjson
 
+from corpus.errors import InputError
+from replay.connection import Clock, Connections
 from replay.engines import Engine, context_tokens, engine_of
 from replay.fetch import fetch
+from replay.settings import without_credentials
 
+_CONNECT_TIMEOUT_S: Final = 30.0
 _TIMEOUT_S: Final = 10.0
 _RESET_TIMEOUT_S: Final = 60.0
 
@@ -23,6 +27,19 @@ _RESET_TIMEOUT_S: Final = 60.0
 class ServerFacts:
     engine: Engine
     context_tokens: int | None  # the longest context, prompt and output together; None: it does not say
+
+
+async def check_reachable(url: str) -> None:
+    """InputError when nobody takes a connection."""
+    try:
+        connection = await Connections.to(url, Clock(), _CONNECT_TIMEOUT_S).acquire()
+    except OSError as error:
+        raise unreachable(url, error.strerror or str(error) or "no answer") from error
+    connection.close()
+
+
+def unreachable(url: str, detail: str) -> InputError:
+    return InputError(without_credentials(url), f"cannot reach the server ({detail})", "start it or check --url")
 
 
 async def look_at(url: str, model: str, headers: Mapping[str, str], engine: Engine | None = None) -> ServerFacts:

@@ -51,7 +51,7 @@ class ReplaySettings:
     dp_ranks: int = 0  # of data parallelism; lanes are dealt out to them; 0: the server's own affair
     metrics_urls: tuple[str, ...] = ()
     price: float | None = None  # US$ an hour for one chip
-    fingerprint: str | None = None  # of the corpus, where the caller knows it
+    fingerprint: str | None = None  # of the corpus, where the caller knows it already
     force: bool = False
 
 

@@ -7,15 +7,11 @@ from typing import Any
 import click
 
 from agentreel.console import force_option, json_option, print_json
-from agentreel.following import following
 from agentreel.places import local_output
-from agentreel.preview import print_preview
 from agentreel.replaying import replay_of, replay_options
 from corpus.run import SUMMARY_NAME
 from replay.content_ahead import pool_ahead
 from replay.engines import ENGINES, EngineName
-from replay.preview import preview
-from replay.run import run_replay
 
 
 @click.command()
@@ -36,19 +32,35 @@ def replay(src: str, *, as_json: bool, dry_run: bool, out: str | None, concurren
     given |= _addressed(dry_run, {**given, "out": out})
     place = given.pop("out")
     if dry_run:
-        made = replay_of(src, Path(place), concurrency, given)
-        found = preview(made.sessions, made.settings, made.draw)
-        print_json(found) if as_json else print_preview(found)
+        _preview(src, Path(place), concurrency, given, as_json=as_json)
         return 0
-    with local_output(place, SUMMARY_NAME, force=given["force"]) as target, pool_ahead(given["tokenizer"]) as pool:
-        made = replay_of(src, target, concurrency, given)
-        with following() as progress:
-            summary = run_replay(made.sessions, made.settings, progress, made.draw, pool)
+    with local_output(place, SUMMARY_NAME, force=given["force"]) as target:
+        summary = _run(src, target, concurrency, given)
     if as_json:
         print_json(summary)
     else:
         _say(place, summary)
     return 3 if summary["errors"] or summary["problem"] or summary["interrupted"] else 0
+
+
+def _run(src: str, out: Path, concurrency: int, given: dict[str, Any]) -> dict[str, Any]:
+    with pool_ahead(given["tokenizer"]) as pool:
+        from agentreel.following import following
+        from replay.run import run_replay
+
+        made = replay_of(src, out, concurrency, given)
+        with following() as progress:
+            return run_replay(made.sessions, made.settings, progress, made.draw, pool)
+
+
+def _preview(src: str, out: Path, concurrency: int, given: dict[str, Any], *, as_json: bool) -> None:
+    with pool_ahead(given["tokenizer"]) as pool:
+        from agentreel.preview import print_preview
+        from replay.preview import preview
+
+        made = replay_of(src, out, concurrency, given)
+        found = preview(list(made.sessions), made.settings, made.draw, pool)
+    print_json(found) if as_json else print_preview(found)
 
 
 def _addressed(dry_run: bool, given: Mapping[str, Any]) -> dict[str, Any]:

@@ -1,6 +1,8 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -20,7 +22,10 @@ from agentreel.sweeping import (
     sweep_rows,
     told,
 )
+from corpus.fingerprint import fingerprint_sessions
 from corpus.sweep import claim_group, group_name, point_path
+from replay.content_ahead import pool_ahead
+from replay.content_pool import Pool
 from replay.run import run_replay
 from replay.server import look_at, reset_cache
 from replay.settings import check_settings, named_engine
@@ -43,19 +48,19 @@ def sweep(src: str, *, as_json: bool, out: Path, concurrencies: str, **given: An
     to the same folder. Before each point the server's prefix cache is emptied where its engine has a way.
     """
     counts = concurrencies_of(concurrencies)
-    made = replay_of(src, out, counts[0], {**given, "force": False})
-    check_settings(made.settings)
-    group = group_name(made.settings.labels)
-    claim_group(out, group, settings_of_group(made.settings))
-    whole = True
-    for number, concurrency in enumerate(counts, 1):
-        if is_finished(point_path(out, group, concurrency)):
-            note(f"concurrency {concurrency} ({number} of {len(counts)}): done before, kept")
-        else:
-            note(f"concurrency {concurrency} ({number} of {len(counts)})")
-            whole = _run_point(made, group, concurrency)
-        if not whole:
-            break
+    with pool_ahead(given["tokenizer"]) as pool:
+        made = _read(replay_of(src, out, counts[0], {**given, "force": False}))
+        group = group_name(made.settings.labels)
+        claim_group(out, group, settings_of_group(made.settings))
+        whole = True
+        for number, concurrency in enumerate(counts, 1):
+            if is_finished(point_path(out, group, concurrency)):
+                note(f"concurrency {concurrency} ({number} of {len(counts)}): done before, kept")
+            else:
+                note(f"concurrency {concurrency} ({number} of {len(counts)})")
+                whole = _run_point(made, group, concurrency, pool)
+            if not whole:
+                break
     rows = sweep_rows(out)
     if as_json:
         print_json({"sweep": str(out), "points": rows})
@@ -65,7 +70,15 @@ def sweep(src: str, *, as_json: bool, out: Path, concurrencies: str, **given: An
     return 3 if failed or not whole else 0
 
 
-def _run_point(made: Replay, group: str, concurrency: int) -> bool:
+def _read(made: Replay) -> Replay:
+    """Every point has the same sessions."""
+    check_settings(made.settings)
+    sessions = list(made.sessions)
+    settings = replace(made.settings, fingerprint=fingerprint_sessions(sessions))
+    return replace(made, sessions=sessions, settings=settings)
+
+
+def _run_point(made: Replay, group: str, concurrency: int, pool: Callable[[], Pool]) -> bool:
     """Whether the sweep may go on."""
     settings = made.settings
     server = asyncio.run(look_at(settings.url, settings.model, settings.headers, named_engine(settings)))
@@ -74,7 +87,7 @@ def _run_point(made: Replay, group: str, concurrency: int) -> bool:
     if problem:
         note(f"  the prefix cache cannot be emptied ({problem}): seed {point.seed}, so that nothing of it is found")
     with following() as progress:
-        summary = run_replay(made.sessions, point, progress, made.draw)
+        summary = run_replay(made.sessions, point, progress, made.draw, pool)
     note("  " + told(summary))
     return not (summary["interrupted"] or summary["problem"])
 

@@ -63,6 +63,8 @@ def is_texts(value: object) -> Problem:
 
 
 def is_ids(value: object) -> Problem:
+    if isinstance(value, np.ndarray):  # read as ids (`weka_text`)
+        return None
     if not isinstance(value, list):
         return "", f"must be a list of block ids, is {show(value)}"
     if not value or _are_ids(value):

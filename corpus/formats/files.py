@@ -5,7 +5,7 @@ from __future__ import annotations
 import gzip
 import io
 import zlib
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Final, cast
@@ -36,19 +36,7 @@ def read_head(path: Path) -> bytes:
         return b""
 
 
-def read_values(path: Path) -> Iterator[tuple[str, object]]:
-    """The JSON values of a file that holds one a line; InputError names file and line."""
-    with opened(path) as lines:
-        for number, line in enumerate(lines, start=1):
-            if line.strip():
-                where = f"{path}: line {number}"
-                yield where, parse(line, where)
-
-
-def read_value(path: Path) -> object:
-    """The JSON value that a file is."""
-    with opened(path) as file:
-        return parse(file.read(), str(path))
+Parse = Callable[[bytes, str], object]
 
 
 def parse(text: bytes, where: str) -> object:
@@ -58,6 +46,21 @@ def parse(text: bytes, where: str) -> object:
         raise InputError(
             where, f"is broken JSON ({error})", "the file is cut off or damaged; fetch it again"
         ) from error
+
+
+def read_values(path: Path, parse: Parse = parse) -> Iterator[tuple[str, object]]:
+    """The JSON values of a file that holds one a line; InputError names file and line."""
+    with opened(path) as lines:
+        for number, line in enumerate(lines, start=1):
+            if line.strip():
+                where = f"{path}: line {number}"
+                yield where, parse(line, where)
+
+
+def read_value(path: Path, parse: Parse = parse) -> object:
+    """The JSON value that a file is."""
+    with opened(path) as file:
+        return parse(file.read(), str(path))
 
 
 @contextmanager

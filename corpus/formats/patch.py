@@ -12,7 +12,11 @@ Object = dict[str, Any]
 
 def patch_between(found: Object, rebuilt: Object) -> Object:
     """What turns the rebuilt object into the found one; empty when they are equal."""
-    changed = {key: value for key, value in found.items() if key not in rebuilt or rebuilt[key] != value}
+    changed = {
+        key: value
+        for key, value in found.items()
+        if key not in rebuilt or (rebuilt[key] is not value and rebuilt[key] != value)  # arrays are never compared
+    }
     dropped = [key for key in rebuilt if key not in found]
     return {**({"set": changed} if changed else {}), **({"drop": dropped} if dropped else {})}
 

@@ -19,6 +19,7 @@ from corpus.formats.files import kind_of, read_head, read_value, read_values
 from corpus.formats.separate import separate_conversations
 from corpus.formats.trace_rows import Tally, Written
 from corpus.formats.weka_reader import session_from_weka
+from corpus.formats.weka_text import parse_trace
 from corpus.formats.weka_writer import session_to_weka
 from corpus.output import written_aside
 from corpus.session import Session, WekaDialect
@@ -69,9 +70,9 @@ def _objects(path: Path) -> Iterator[tuple[str, object]]:
         raise InputError(path, "does not exist", "check the name")
     for file in _files_of(path) if path.is_dir() else [path]:
         if kind_of(file) == ".jsonl":
-            yield from read_values(file)
+            yield from read_values(file, parse_trace)
         else:
-            yield str(file), read_value(file)
+            yield str(file), read_value(file, parse_trace)
 
 
 def _files_of(folder: Path) -> list[Path]:

@@ -6,6 +6,9 @@ import json
 from collections.abc import Collection, Sequence
 from typing import Any
 
+import numpy as np
+from numpy.typing import NDArray
+
 from corpus.blocks import expand_blocks
 from corpus.formats.patch import apply_patch
 from corpus.formats.weka_export import export_session, to_seconds
@@ -34,7 +37,7 @@ def session_to_weka(session: Session) -> Trace:
 
 
 def request_entry(
-    request: Request, ids: list[int], models: Sequence[str], always: Collection[str], offset_us: int
+    request: Request, ids: list[int] | NDArray[np.int64], models: Sequence[str], always: Collection[str], offset_us: int
 ) -> Trace:
     """A request's entry, `t` counted from `offset_us`; keys that say nothing only when they are in `always`."""
     told: dict[str, Any] = {
@@ -52,8 +55,12 @@ def request_entry(
         "model": models[request.model],
         "in": request.input_tokens,
         "out": request.output_tokens,
-        **{key: value for key, value in told.items() if key in always or value not in ([], "", None)},
+        **{key: value for key, value in told.items() if key in always or _says(value)},
     }
+
+
+def _says(value: Any) -> bool:
+    return value is not None and (isinstance(value, float) or len(value) > 0)
 
 
 def _known_seconds(us: int | None) -> float | None:

@@ -40,7 +40,7 @@ def test_hints_are_some_or_all() -> None:
 
 def test_fixed_requests_come_again_without_warmup() -> None:
     found = made(src="fixed:100,10")
-    assert (found.settings.warmup, found.settings.repeats, len(found.sessions)) == ("none", True, 1)
+    assert (found.settings.warmup, found.settings.repeats, len(list(found.sessions))) == ("none", True, 1)
 
 
 def test_compat_draws_the_graph_of_the_harness() -> None:

@@ -226,7 +226,7 @@ def test_a_relabelled_tokenizer_cuts_alike_and_numbers_otherwise() -> None:
 
 
 def test_lowercase_words_are_those_that_are_one_token_behind_a_space(default: Tokenizer) -> None:
-    words = default.lowercase_words()
+    words = list(default.lowercase_words())
     assert len(words) > 20_000
     assert {"return", "the", "value"} <= set(words)
     ids = [int(default.encode(f" {word}")[0]) for word in words[:200]]

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from aiohttp import web
 
-import replay.content_ahead
+import replay.content_pool
 from corpus.run import read_run
 from replay.progress import Progress
 from replay.run import run_replay
@@ -23,7 +23,7 @@ Answer = Callable[[web.Request, dict[str, Any]], Any]
 
 @pytest.fixture(autouse=True)
 def _words(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(replay.content_ahead, "load_tokenizer", lambda _name, **_options: WordTokenizer())
+    monkeypatch.setattr(replay.content_pool, "load_tokenizer", lambda _name, **_options: WordTokenizer())
 
 
 async def late(_request: web.Request, _body: dict[str, Any]) -> None:

@@ -5,7 +5,8 @@ import pytest
 
 from corpus.errors import InputError
 from corpus.tokenizer import DEFAULT_TOKENIZER
-from replay.content_ahead import make_pool, pool_ahead
+from replay.content_ahead import pool_ahead
+from replay.content_pool import make_pool
 
 
 def test_pool_made_beside_draws_what_one_made_here_draws() -> None:

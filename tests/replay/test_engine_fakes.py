@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-import replay.content_ahead
+import replay.content_pool
 from corpus.errors import InputError
 from corpus.run import read_run
 from replay.addressing import HINTS
@@ -22,7 +22,7 @@ from tests.replay.test_run import quiet, served, settings, tree
 
 @pytest.fixture(autouse=True)
 def _words(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(replay.content_ahead, "load_tokenizer", lambda _name, **_options: WordTokenizer())
+    monkeypatch.setattr(replay.content_pool, "load_tokenizer", lambda _name, **_options: WordTokenizer())
 
 
 def replayed(engine: EngineName, out: Path, **changes: Any) -> tuple[EngineFake, dict[str, Any]]:

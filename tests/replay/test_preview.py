@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-import replay.preview
+import replay.content_pool
 from corpus.errors import InputError
 from replay.fixed import fixed_session
 from replay.preview import preview
@@ -27,7 +27,7 @@ LONG = session_of(
 
 @pytest.fixture(autouse=True)
 def _words(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(replay.preview, "load_tokenizer", lambda _name, **_how: WordTokenizer())
+    monkeypatch.setattr(replay.content_pool, "load_tokenizer", lambda _name, **_how: WordTokenizer())
 
 
 def test_lanes_and_sums_are_those_of_the_schedule() -> None:

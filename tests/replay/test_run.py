@@ -15,7 +15,7 @@ from typing import Any
 
 import pytest
 
-import replay.content_ahead
+import replay.content_pool
 from corpus.errors import AgentreelError, InputError, OutputExistsError
 from corpus.run import is_run, read_run
 from corpus.server_metrics import read_server_metrics
@@ -30,7 +30,7 @@ from tests.replay.rehearsal import Asked, WordTokenizer, edge, session_of
 
 @pytest.fixture(autouse=True)
 def _words(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(replay.content_ahead, "load_tokenizer", lambda _name, **_how: WordTokenizer())
+    monkeypatch.setattr(replay.content_pool, "load_tokenizer", lambda _name, **_how: WordTokenizer())
 
 
 @contextmanager
@@ -166,12 +166,13 @@ def test_dropped_requests_are_bridged_and_their_share_is_told(tmp_path: Path) ->
     assert summary["edge_violations"] == 0
 
 
-def test_unreachable_server_is_one_line_before_anything_is_written(tmp_path: Path) -> None:
+def test_unreachable_server_is_one_line_before_anything_is_read_or_written(tmp_path: Path) -> None:
+    unread = (pytest.fail("a session was read") for _ in range(1))
     with socket.socket() as taken:
         taken.bind(("127.0.0.1", 0))
         server = Server(url=f"http://127.0.0.1:{taken.getsockname()[1]}")
         with pytest.raises(InputError, match="cannot reach the server") as caught:
-            run_replay([tree(0)], settings(server, tmp_path / "run"), quiet)
+            run_replay(unread, settings(server, tmp_path / "run"), quiet)
     assert "\n" not in str(caught.value)
     assert list(tmp_path.iterdir()) == []
 
@@ -191,8 +192,8 @@ def test_existing_output_is_refused_before_the_server_is_asked(tmp_path: Path) -
 
 @pytest.mark.parametrize(("sessions", "said"), [([], "no request is left"), ([tree(0), tree(0)], "the same number")])
 def test_unusable_sessions_are_an_input_error(tmp_path: Path, sessions: list[Session], said: str) -> None:
-    with pytest.raises(InputError, match=said):
-        run_replay(sessions, settings(Server(url="http://127.0.0.1:9"), tmp_path / "run"), quiet)
+    with served(Server()) as server, pytest.raises(InputError, match=said):
+        run_replay(sessions, settings(server, tmp_path / "run"), quiet)
 
 
 def interrupting(after: int) -> Callable[..., Any]:

@@ -9,8 +9,9 @@ from typing import Any
 import pytest
 from aiohttp import web
 
+from corpus.errors import InputError
 from replay.engines import ENGINES
-from replay.server import look_at, reset_cache
+from replay.server import check_reachable, look_at, reset_cache
 
 
 @asynccontextmanager
@@ -75,3 +76,11 @@ async def test_cache_is_emptied_by_the_engines_own_path() -> None:
 async def test_why_a_cache_was_not_emptied_is_told(engine: Any, said: str) -> None:
     async with serving(reset="/flush_cache", status=503) as (url, _):
         assert await reset_cache(url, ENGINES[engine], {}) == said
+
+
+async def test_a_server_that_is_not_there_is_told() -> None:
+    async with serving() as (url, heard):
+        await check_reachable(url + "/v1")
+        assert heard == []
+    with pytest.raises(InputError, match=r"cannot reach the server \(.+\)"):
+        await check_reachable(url)

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 from aiohttp import web
 
-import replay.content_ahead
+import replay.content_pool
 from corpus.run import is_run, read_run
 from replay.progress import Progress
 from replay.run import run_replay
@@ -23,7 +23,7 @@ from tests.replay.test_run import quiet, served, settings, tree
 
 @pytest.fixture(autouse=True)
 def _words(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(replay.content_ahead, "load_tokenizer", lambda _name, **_options: WordTokenizer())
+    monkeypatch.setattr(replay.content_pool, "load_tokenizer", lambda _name, **_options: WordTokenizer())
 
 
 def prompts(server: Server) -> list[str]:
