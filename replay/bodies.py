@@ -2,13 +2,13 @@
 
 Only prompts of requests that may be due soon are held, so memory follows what is in flight and never the sum of all
 prompts; what plays of a session share is held once, while one of them lives. A long prompt is put together in steps
-with pauses between them: a cold prompt of a million tokens delays nobody.
+with pauses between them, a cold prompt of a million tokens delays nobody; short ones are drawn together.
 """
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 from weakref import WeakValueDictionary
@@ -20,17 +20,18 @@ from corpus.blocks import SegmentList, expand_blocks, expand_segments
 from corpus.session import Session
 from replay.addressing import Addressing
 from replay.commands import Send
-from replay.content import Material, Piece, PlayContent
+from replay.content import Material, Piece, PlayContent, draw_together
 from replay.endpoints import Endpoint, request_body
 from replay.framing import NO_FRAMING, Framing
 from replay.items import Item, items_of
 from replay.settings import ReplaySettings, engine_in
 
 _SLICE_BLOCKS: Final = 64  # 1 ms
-_SHORT_TOKENS: Final = 8192  # a prompt that needs no pauses: 2 ms when all of it is new
+_SHORT_TOKENS: Final = 4096  # a prompt that needs no pauses
 _MOST_HELD_BYTES: Final = 256 << 20
 
 type Prompt = list[tuple[Item, bytes]]
+type Upcoming = tuple[int, int, int]  # play, session, request
 
 
 @dataclass(slots=True, weakref_slot=True)
@@ -50,6 +51,22 @@ class _Held:
     content: PlayContent
     ready: dict[int, Prompt] = field(default_factory=dict)
     sent: set[int] = field(default_factory=set)
+
+
+@dataclass(slots=True)
+class _Draft:
+    """Of a prompt: its items, the pieces each is joined from, and those that are not drawn yet."""
+
+    play: int
+    held: _Held
+    request: int
+    items: tuple[Item, ...]
+    pieces: list[list[Piece]]
+    missing: list[Piece]
+
+    def prompt(self, once: Mapping[Piece, bytes]) -> Prompt:
+        """`once`: what `draw` gave back."""
+        return list(zip(self.items, self.held.content.join(self.pieces, once), strict=True))
 
 
 class Bodies:
@@ -82,14 +99,22 @@ class Bodies:
         self._held: dict[int, _Held] = {}  # by play
         self._held_bytes = 0
 
-    async def prepare(self, play: int, session: int, request: int) -> None:
-        held = self._hold(play, session)
-        if request in held.ready or request in held.sent or self._held_bytes > _MOST_HELD_BYTES:
-            return
-        prompt = await self._build(held, session, request)
-        if self._held.get(play) is held and request not in held.sent:  # either may have changed in the meantime
-            held.ready[request] = prompt
-            self._held_bytes += _size(prompt)
+    async def prepare(self, upcoming: Iterable[Upcoming]) -> None:
+        """Their prompts, in this order; what is sent or forgotten in the meantime is left out."""
+        drafts: list[_Draft] = []
+        for play, session, request in upcoming:
+            held = self._hold(play, session)
+            if request in held.ready or request in held.sent or self._held_bytes > _MOST_HELD_BYTES:
+                continue
+            if self._is_long(session, request):
+                self._keep(play, held, request, await self._build(play, held, session, request))
+                continue
+            drafts.append(self._draft(play, held, request, self._items(held, session, request)))
+            if sum(len(draft.missing) for draft in drafts) >= _SLICE_BLOCKS:
+                self._finish(drafts)
+                drafts.clear()
+                await asyncio.sleep(0)
+        self._finish(drafts)
 
     async def body(self, send: Send) -> bytes:
         """Pauses only for a long prompt that was not prepared."""
@@ -98,7 +123,7 @@ class Bodies:
         held.sent.add(request)
         prompt = held.ready.pop(request, None)
         if prompt is None:
-            prompt = await self._build(held, session, request)
+            prompt = await self._build(send.play, held, session, request)
         else:
             self._held_bytes -= _size(prompt)
         extra = self._addressing.fields(send)
@@ -113,20 +138,38 @@ class Bodies:
         if held := self._held.pop(play, None):
             self._held_bytes -= sum(_size(prompt) for prompt in held.ready.values())
 
-    async def _build(self, held: _Held, session: int, request: int) -> Prompt:
-        segments, content = held.shared.segments, held.content
-        tokens = self._sessions[session].requests[request].input_tokens
-        is_long = tokens > _SHORT_TOKENS
-        items = items_of(tokens, segments[request] if segments else (), self._framing.manners)
+    def _keep(self, play: int, held: _Held, request: int, prompt: Prompt) -> None:
+        wanted = request not in held.sent and request not in held.ready
+        if wanted and self._held.get(play) is held:  # either may have changed in the meantime
+            held.ready[request] = prompt
+            self._held_bytes += _size(prompt)
+
+    def _is_long(self, session: int, request: int) -> bool:
+        return self._sessions[session].requests[request].input_tokens > _SHORT_TOKENS
+
+    def _items(self, held: _Held, session: int, request: int) -> tuple[Item, ...]:
+        tokens, segments = self._sessions[session].requests[request].input_tokens, held.shared.segments
+        return items_of(tokens, segments[request] if segments else (), self._framing.manners)
+
+    def _draft(self, play: int, held: _Held, request: int, items: tuple[Item, ...]) -> _Draft:
+        pieces = held.content.pieces(request, self._framing.spans(items))
+        return _Draft(play, held, request, items, pieces, held.content.missing(pieces))
+
+    def _finish(self, drafts: Sequence[_Draft]) -> None:
+        drawn = draw_together(self._material, [(draft.held.content, draft.missing) for draft in drafts])
+        for draft, once in zip(drafts, drawn, strict=True):
+            self._keep(draft.play, draft.held, draft.request, draft.prompt(once))
+
+    async def _build(self, play: int, held: _Held, session: int, request: int) -> Prompt:
+        items, is_long = self._items(held, session, request), self._is_long(session, request)
         if is_long:
             await asyncio.sleep(0)  # a conversation of 800 items took 3 ms so far, and takes 5 now
-        pieces = content.pieces(request, self._framing.spans(items))
-        missing, once = content.missing(pieces), dict[Piece, bytes]()
-        for start in range(0, len(missing), _SLICE_BLOCKS):
-            once |= content.draw(missing[start : start + _SLICE_BLOCKS])
+        draft, once = self._draft(play, held, request, items), dict[Piece, bytes]()
+        for start in range(0, len(draft.missing), _SLICE_BLOCKS):
+            once |= held.content.draw(draft.missing[start : start + _SLICE_BLOCKS])
             if is_long:
                 await asyncio.sleep(0)
-        return list(zip(items, content.join(pieces, once), strict=True))
+        return draft.prompt(once)
 
     def _hold(self, play: int, number: int) -> _Held:
         held = self._held.get(play)

@@ -25,6 +25,8 @@ _EARLY_US: Final = 1_500
 _HORIZON_US: Final = 2_000_000  # prompts of what is due by then are prepared
 _LOOK_AGAIN_S: Final = 1.0
 _REST_S: Final = 0.01  # news of many requests are looked at together
+_BUSY_S: Final = 0.005  # a rest that takes so much longer: the loop has requests to see to
+_MOST_RESTS: Final = 10
 _MOST_WARM: Final = 64  # connections opened ahead
 
 Keep = Callable[[Send, Outcome], None]
@@ -179,10 +181,17 @@ class Driver:
             upcoming = self._scheduler.upcoming(self._clock.now_us(), _HORIZON_US)
             if upcoming and (warming is None or warming.done()):
                 warming = self._group.create_task(self._transport.warm(min(len(upcoming), _MOST_WARM)))
-            for play, session, request in upcoming:
-                if not self._scheduler.is_over(play):
-                    await self._bodies.prepare(play, session, request)
-            await asyncio.sleep(_REST_S)
+            known = [*upcoming, *self._scheduler.openings()]
+            await self._bodies.prepare(one for one in known if not self._scheduler.is_over(one[0]))
+            await self._rest()
             with suppress(TimeoutError):
                 async with asyncio.timeout(_LOOK_AGAIN_S):
                     await self._news.wait()
+
+    async def _rest(self) -> None:
+        """While requests keep the loop busy, they go first: what is prepared is enough for a while."""
+        for _ in range(_MOST_RESTS):
+            began_us = self._clock.now_us()
+            await asyncio.sleep(_REST_S)
+            if self._clock.now_us() - began_us < (_REST_S + _BUSY_S) * 1e6:
+                return

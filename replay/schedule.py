@@ -1,6 +1,7 @@
 """What is sent when: lanes, warm-up stages and profiling, in virtual time; the only owner of timers and dependencies.
 
-Events come in (`replay.commands`), commands go out (`Send`s, then one `WaitUntil` or `Done`); no clock, no socket.
+Events come in (`replay.commands`), commands go out (`Send`s, then one `WaitUntil` or `Done`; none where the one before
+still holds); no clock, no socket.
 
 | stage   | what is sent                                                    | ends when                          |
 |---------|-----------------------------------------------------------------|------------------------------------|
@@ -41,7 +42,7 @@ from replay.tolerance import Tolerance
 Stage = Literal["prime", "advance", "profile", "drain", "done"]
 
 ADVANCE_REQUESTS: Final = 10  # a lane, by the published method
-MOST_OPENINGS: Final = 16  # of plays to come, for which prompts are built
+LEAST_OPENINGS: Final = 16  # of plays to come, for which prompts are built
 
 
 class Scheduler:
@@ -79,7 +80,10 @@ class Scheduler:
             self._begin(now)
         if isinstance(event, Started):
             play = self._live[event.play]
-            self._free(play, play.start(event.request, now))
+            freed = play.start(event.request, now)
+            if not freed:
+                return []
+            self._free(play, freed)
         elif isinstance(event, Ended):
             self._end(event)
         elif isinstance(event, Proceed):
@@ -104,15 +108,15 @@ class Scheduler:
     def upcoming(self, now_us: int, horizon_us: int) -> list[tuple[int, int, int]]:
         """(play, session, request) of what may be due within the horizon, as far as it can be known, soonest first."""
         near = [(play, request) for _, play, request in self._queue.until(now_us + horizon_us)]
-        near += [(play.number, request) for play in self._live.values() for request in play.next_up()]
-        known = [(play, self._live[play].plan.session, n) for play, n in near if n in self._live[play].unsent]
-        return known + self._openings()
+        near += [(play.number, request) for play in self._live.values() if play.unsent for request in play.next_up()]
+        return [(play, self._live[play].plan.session, n) for play, n in near if n in self._live[play].unsent]
 
-    def _openings(self) -> list[tuple[int, int, int]]:
-        """What the plays begin with that lanes take next: due as soon as a lane is free."""
+    def openings(self) -> list[tuple[int, int, int]]:
+        """As `upcoming`, what the plays begin with that lanes take next: due as soon as a lane is free."""
         if self._rules.arrivals_us is not None or self.stage not in ("advance", "profile"):
             return []
-        plays = self._lanes.next_plays(min(MOST_OPENINGS, len(self._lanes.numbers)))
+        ending = sum(not play.unsent for play in self._live.values())
+        plays = self._lanes.next_plays(min(max(ending, LEAST_OPENINGS), len(self._lanes.numbers)))
         return [(number, plan.session, plan.requests[0].request) for number, plan in plays]
 
     def _begin(self, now_us: int) -> None:

@@ -46,14 +46,24 @@ async def body(made: Bodies, request: int, **changes: Any) -> dict[str, Any]:
 
 async def test_prepared_prompt_gives_the_same_body_as_one_built_on_the_spot() -> None:
     prepared = bodies()
-    await prepared.prepare(0, 0, 1)
+    await prepared.prepare([(0, 0, 1)])
     assert await body(prepared, 1) == await body(bodies(), 1)
     assert len((await body(bodies(), 1))["prompt"]) == 192
 
 
+async def test_prompts_prepared_together_are_what_each_is_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(bodies_module, "_SLICE_BLOCKS", 5)
+    asked = [send(request, play=play) for play in (0, 1, 2) for request in (0, 1)]
+    together, alone = bodies("chat"), bodies("chat")
+    await together.prepare((one.play, 0, one.request.request) for one in [*asked, asked[0]])
+    assert [list(held.ready) for held in together._held.values()] == [[0, 1]] * 3
+    assert [await together.body(one) for one in asked] == [await alone.body(one) for one in asked]
+    assert together._held_bytes == 0
+
+
 async def test_output_length_is_decided_when_sent_not_when_prepared() -> None:
     made = bodies()
-    await made.prepare(0, 0, 0)
+    await made.prepare([(0, 0, 0)])
     assert (await body(made, 0, output_tokens=1))["max_tokens"] == 1
 
 
@@ -75,8 +85,8 @@ async def test_chat_without_segments_is_one_user_message() -> None:
 async def test_nothing_is_held_for_a_forgotten_play_or_a_sent_request() -> None:
     made = bodies()
     for request in (0, 1):
-        await made.prepare(0, 0, request)
-        await made.prepare(1, 0, request)
+        await made.prepare([(0, 0, request)])
+        await made.prepare([(1, 0, request)])
     assert made._held_bytes > 0
     await made.body(send(0))
     await made.body(send(1))
@@ -88,7 +98,7 @@ async def test_nothing_is_held_for_a_forgotten_play_or_a_sent_request() -> None:
 async def test_prompt_that_was_sent_while_it_was_prepared_is_not_kept(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(bodies_module, "_SHORT_TOKENS", 0)
     made = bodies()
-    preparing = asyncio.ensure_future(made.prepare(0, 0, 0))
+    preparing = asyncio.ensure_future(made.prepare([(0, 0, 0)]))
     await asyncio.sleep(0)
     assert not preparing.done()
     await made.body(send(0))
@@ -100,7 +110,7 @@ async def test_prompts_are_held_up_to_a_limit_only(monkeypatch: pytest.MonkeyPat
     monkeypatch.setattr(bodies_module, "_MOST_HELD_BYTES", 100)
     made = bodies()
     for request in (0, 1):
-        await made.prepare(0, 0, request)
+        await made.prepare([(0, 0, request)])
     assert list(made._held[0].ready) == [0]
     assert len((await body(made, 1))["prompt"]) == 192
 
@@ -109,7 +119,7 @@ async def test_prompts_are_held_up_to_a_limit_only(monkeypatch: pytest.MonkeyPat
 async def test_bodies_are_the_same_bytes_in_any_order(endpoint: EndpointName) -> None:
     framing = Framing({("start", "system"): 4.5, ("system", "user"): 3.0, ("user", "call"): 9.5})
     forwards, backwards = bodies(endpoint, framing=framing), bodies(endpoint, framing=framing)
-    await backwards.prepare(1, 0, 1)
+    await backwards.prepare([(1, 0, 1)])
     asked = [send(request, play=play) for play in (0, 1) for request in (0, 1)]
     sent = [await forwards.body(one) for one in asked]
     assert [await backwards.body(one) for one in reversed(asked)] == sent[::-1]

@@ -232,11 +232,20 @@ def test_upcoming_names_what_is_due_soon_and_what_follows_what_is_in_flight() ->
     (send, _) = scheduler.handle(Tick(0))
     assert isinstance(send, Send)
     assert scheduler.upcoming(0, 1_000) == []
-    scheduler.handle(Started(0, 0, 10))
+    assert scheduler.handle(Started(0, 0, 10)) == []
     assert scheduler.upcoming(10, 1_000) == [(0, 0, 1)]
     scheduler.handle(Ended(0, 0, 20))
     assert scheduler.upcoming(20, 1_000) == []
     assert scheduler.upcoming(20, 2_000_000) == [(0, 0, 1)]
+
+
+def test_openings_are_those_of_plays_that_will_soon_make_room_and_some_more() -> None:
+    endless = ScheduleRules(40, "none", HOUR_US, 1, repeats=True)
+    ending, lasting = Scheduler([chain(0, 1)], endless), Scheduler([chain(0, 3)], endless)
+    for scheduler in (ending, lasting):
+        scheduler.handle(Tick(0))
+    assert ending.openings() == [(play, 0, 0) for play in range(40, 80)]
+    assert lasting.openings() == [(play, 0, 0) for play in range(40, 56)]
 
 
 def test_schedule_that_cannot_go_on_says_so_instead_of_hanging() -> None:
