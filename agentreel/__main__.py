@@ -5,6 +5,7 @@ Exit codes: 0 done; 1 bad input or failed work; 2 wrong usage; 3 done in part; 1
 
 from __future__ import annotations
 
+import os
 import sys
 
 from agentreel import __version__
@@ -16,6 +17,8 @@ def main(argv: list[str] | None = None) -> None:
     if args == ["--version"]:  # before any heavy import
         print(f"agentreel {__version__}")
         return
+    # Nothing here multiplies matrices, and numpy's threads for it spin for a tenth of a second at every start.
+    os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
     from agentreel.rooms import foreign_rooms
 
     complaint = foreign_rooms()

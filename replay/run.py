@@ -33,6 +33,7 @@ from replay.content_pool import Pool, make_pool
 from replay.economy import chips_of
 from replay.endpoints import ENDPOINTS
 from replay.framing import Framing
+from replay.heap import uncollected
 from replay.items import kinds_in
 from replay.plan import DrawGraph
 from replay.prediction import with_predictions
@@ -68,8 +69,9 @@ def run_replay(
     server = asyncio.run(_look_at(settings))
     settings = replace(settings, engine=server.engine.name)
     check_settings(settings)
-    sessions = list(sessions)
-    planned = plan_run(sessions, settings, draw)
+    with uncollected():
+        sessions = list(sessions)
+        planned = plan_run(sessions, settings, draw)
     by_number = {session.session: session for session in sessions}
     made = make_pool(settings.tokenizer) if pool is None else pool()
     if made.words:

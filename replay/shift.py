@@ -6,11 +6,9 @@ rows (`corpus.row_log`), and the little that is left comes back as `Worked`.
 
 from __future__ import annotations
 
-import gc
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -24,6 +22,7 @@ from replay.content import Material
 from replay.driver import Driver
 from replay.endpoints import ENDPOINTS
 from replay.framing import NO_FRAMING, Framing
+from replay.heap import settled_heap
 from replay.plan import SessionPlan, marker_blocks
 from replay.progress import Brief, Tally, brief
 from replay.rows import row_of
@@ -77,7 +76,7 @@ class Shift:
         """OSError when the disk is full."""
         began_s = time.process_time()
         try:
-            with _settled_heap():
+            with settled_heap():
                 async with self._transport:
                     await self.driver.run()
         finally:
@@ -116,14 +115,3 @@ class Shift:
         self._ended[row.phase, row.error] += 1
         if row.error is not None:
             self._words.setdefault(row.error, outcome.detail)
-
-
-@contextmanager
-def _settled_heap() -> Iterator[None]:
-    """The collector leaves the sessions alone: going through them takes longer than a request may be late."""
-    gc.collect()
-    gc.freeze()
-    try:
-        yield
-    finally:
-        gc.unfreeze()
