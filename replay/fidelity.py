@@ -38,8 +38,8 @@ def judge(rows: Iterable[SentRequest]) -> Fidelity:
         if row.sent_us is None:
             continue
         edges += len(row.after)
-        violations += _violations(row, row.sent_us, sent)
-        due = _due_us(row, sent)
+        broken, due = _waited(row, row.sent_us, sent)
+        violations += broken
         if due is None:
             continue
         early_roots += not row.after and row.sent_us < due - TOLERANCE_US
@@ -53,22 +53,18 @@ def judge(rows: Iterable[SentRequest]) -> Fidelity:
     return Fidelity(edges, violations, early_roots, tuple(lateness), errors)
 
 
-def _violations(row: SentRequest, sent_us: int, sent: Mapping[tuple[int, int], SentRequest]) -> int:
-    count = 0
-    for number, delay, anchor in zip(row.after, row.after_delay_us, row.after_anchor, strict=True):
-        moment = _moment_us(sent.get((row.play, number)), anchor)
-        count += moment is None or sent_us < moment or sent_us < moment + delay - TOLERANCE_US
-    return count
-
-
-def _due_us(row: SentRequest, sent: Mapping[tuple[int, int], SentRequest]) -> int | None:
+def _waited(row: SentRequest, sent_us: int, sent: Mapping[tuple[int, int], SentRequest]) -> tuple[int, int | None]:
+    """How many dependencies were violated, and when it was due; None when something it waited for has no moment."""
+    violations, missing = 0, False
     due = row.release_us + (row.root_offset_us or 0)
     for number, delay, anchor in zip(row.after, row.after_delay_us, row.after_anchor, strict=True):
         moment = _moment_us(sent.get((row.play, number)), anchor)
         if moment is None:
-            return None
+            violations, missing = violations + 1, True
+            continue
+        violations += sent_us < moment or sent_us < moment + delay - TOLERANCE_US
         due = max(due, moment + delay)
-    return due
+    return violations, None if missing else due
 
 
 def _moment_us(row: SentRequest | None, anchor: str) -> int | None:

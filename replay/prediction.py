@@ -13,12 +13,11 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import replace
 
 import numpy as np
 
 from corpus.blocks import expand_blocks
-from corpus.run import SentRequest
+from corpus.run import SentRequest, with_prediction
 from corpus.session import Session
 from replay.plan import whole_blocks
 
@@ -33,7 +32,7 @@ def with_predictions(rows: Iterable[SentRequest], session_of: Callable[[int], Se
         prompts = _Prompts(session_of(number))
         for indices in plays.values():
             for index, cached in zip(indices, prompts.predict([rows[index] for index in indices]), strict=True):
-                rows[index] = replace(rows[index], predicted_cached_tokens=cached)
+                rows[index] = with_prediction(rows[index], cached)
     return rows
 
 

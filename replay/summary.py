@@ -86,10 +86,11 @@ def summarise(rows: Sequence[SentRequest], facts: RunFacts) -> dict[str, Any]:
 
 def percentiles(values: Iterable[float], ranks: Sequence[int] = _PERCENTILES) -> dict[str, float | None]:
     """Linear between ranks; null without values."""
-    found = sorted(values)
-    if not found:
+    found = np.fromiter(values, dtype=np.float64)
+    if not len(found):
         return {f"p{rank}": None for rank in ranks}
-    return {f"p{rank}": round(float(np.percentile(found, rank)), 9) for rank in ranks}
+    picked: list[float] = np.percentile(found, ranks).tolist()
+    return {f"p{rank}": round(value, 9) for rank, value in zip(ranks, picked, strict=True)}
 
 
 def _latencies(good: Sequence[SentRequest]) -> dict[str, Any]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import fields
+from dataclasses import fields, replace
 from pathlib import Path
 from typing import Any, get_type_hints
 
@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from corpus.errors import InputError, OutputExistsError
-from corpus.run import SentRequest, is_run, read_run, refuse_existing_run, write_run
+from corpus.run import SentRequest, is_run, read_run, refuse_existing_run, with_prediction, write_run
 
 _COUNT = st.integers(0, 2**62)
 _MAYBE = st.none() | _COUNT
@@ -52,6 +52,11 @@ def test_what_is_written_is_read_back_equal(tmp_path_factory: pytest.TempPathFac
     assert run.requests == tuple(rows)
     assert (run.config, run.summary) == ({"seed": 1}, {"requests": len(rows)})
     assert is_run(path)
+
+
+@given(row=sent_requests(), cached=_MAYBE)
+def test_a_prediction_changes_nothing_else(row: SentRequest, cached: int | None) -> None:
+    assert with_prediction(row, cached) == replace(row, predicted_cached_tokens=cached)
 
 
 def test_nothing_is_left_beside_a_written_run(tmp_path: Path) -> None:
