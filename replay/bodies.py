@@ -25,6 +25,7 @@ from replay.endpoints import Endpoint, request_body
 from replay.framing import NO_FRAMING, Framing
 from replay.items import Item, items_of
 from replay.settings import ReplaySettings, engine_in
+from replay.turns import Turns
 
 _SLICE_BLOCKS: Final = 64  # 1 ms
 _SHORT_TOKENS: Final = 4096  # a prompt that needs no pauses
@@ -98,6 +99,7 @@ class Bodies:
         self._shared: WeakValueDictionary[int, _Shared] = WeakValueDictionary()  # by session, while a play holds it
         self._held: dict[int, _Held] = {}  # by play
         self._held_bytes = 0
+        self._turns = Turns()  # at putting long prompts together
 
     async def prepare(self, upcoming: Iterable[Upcoming]) -> None:
         """Their prompts, in this order; what is sent or forgotten in the meantime is left out."""
@@ -107,7 +109,7 @@ class Bodies:
             if request in held.ready or request in held.sent or self._held_bytes > _MOST_HELD_BYTES:
                 continue
             if self._is_long(session, request):
-                self._keep(play, held, request, await self._build(play, held, session, request))
+                self._keep(play, held, request, await self._build(play, held, session, request, ahead=True))
                 continue
             drafts.append(self._draft(play, held, request, self._items(held, session, request)))
             if sum(len(draft.missing) for draft in drafts) >= _SLICE_BLOCKS:
@@ -123,7 +125,7 @@ class Bodies:
         held.sent.add(request)
         prompt = held.ready.pop(request, None)
         if prompt is None:
-            prompt = await self._build(send.play, held, session, request)
+            prompt = await self._build(send.play, held, session, request, ahead=False)
         else:
             self._held_bytes -= _size(prompt)
         extra = self._addressing.fields(send)
@@ -160,15 +162,15 @@ class Bodies:
         for draft, once in zip(drafts, drawn, strict=True):
             self._keep(draft.play, draft.held, draft.request, draft.prompt(once))
 
-    async def _build(self, play: int, held: _Held, session: int, request: int) -> Prompt:
+    async def _build(self, play: int, held: _Held, session: int, request: int, *, ahead: bool) -> Prompt:
         items, is_long = self._items(held, session, request), self._is_long(session, request)
-        if is_long:
-            await asyncio.sleep(0)  # a conversation of 800 items took 3 ms so far, and takes 5 now
+        if is_long:  # a conversation of 800 items took 3 ms so far, and takes 5 now
+            await self._turns.wait(len(held.shared.prompts[request]), ahead=ahead)
         draft, once = self._draft(play, held, request, items), dict[Piece, bytes]()
         for start in range(0, len(draft.missing), _SLICE_BLOCKS):
-            once |= held.content.draw(draft.missing[start : start + _SLICE_BLOCKS])
             if is_long:
-                await asyncio.sleep(0)
+                await self._turns.wait(len(draft.missing) - start, ahead=ahead)
+            once |= held.content.draw(draft.missing[start : start + _SLICE_BLOCKS])
         return draft.prompt(once)
 
     def _hold(self, play: int, number: int) -> _Held:
