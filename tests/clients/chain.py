@@ -7,7 +7,6 @@ from __future__ import annotations
 import secrets
 import subprocess
 import sys
-from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -19,8 +18,9 @@ from corpus.blocks import expand_blocks
 from corpus.session import Session
 from corpus.tables import read_corpus
 from tests.clients.gate import closed_gate
-from tests.clients.programs import Finished, empty_environment, kill_left, run_to_end
-from tests.clients.scenarios import SCENARIOS, Planted, Scenario, make_repository, prompt_for
+from tests.clients.person import sit_down
+from tests.clients.programs import Finished, kill_left
+from tests.clients.scenarios import SCENARIOS, Line, Planted, Scenario, last_words, make_repository, prompt_for
 
 COMMAND_LIMIT_S = 120
 
@@ -70,15 +70,12 @@ def record(name: str, programs: dict[str, Path], folder: Path) -> Recorded:
         new.mkdir()
     make_repository(repository, planted)
     with closed_gate() as gate, recording(folder / "captures", logs, websocket=scenario.websocket) as recorder:
-        environment = empty_environment(home, gate.url) | scenario.environment
-        start = claude_set_up if scenario.client == "claude" else codex_set_up
-        own = start(scenario, home, key, recorder)
-        typed = (prompt_for(scenario, planted), *scenario.then)
-        environment = empty_environment(home, gate.url) | scenario.environment | own.environment
-        finished = [
-            run_to_end([str(programs[scenario.client]), *own.arguments(prompt, number > 0)], repository, environment)
-            for number, prompt in enumerate(typed)
-        ]
+        person = sit_down(scenario, programs, home, repository, key, recorder, gate.url)
+        first = prompt_for(scenario, planted)
+        if scenario.typed:
+            finished = [person.talk((Line(first, last_words(scenario.script)), *scenario.typed))]
+        else:
+            finished = [person.run(prompt, resume=at > 0) for at, prompt in enumerate((first, *scenario.then))]
         killed = kill_left(home)
     corpus = outputs / "corpus"
     rows = [orjson.loads(line) for line in agentreel("captures", "ls", folder / "captures", "--json").splitlines()]
@@ -108,36 +105,3 @@ def agentreel(*args: object) -> str:
     done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=COMMAND_LIMIT_S)
     assert done.returncode == 0, f"agentreel {args[0]}: exit code {done.returncode}\n{done.stderr}"
     return done.stdout
-
-
-@dataclass(frozen=True, slots=True)
-class Own:
-    """What one client needs on top: variables, and how a prompt (and resuming) is written on its command line."""
-
-    environment: dict[str, str]
-    arguments: Callable[[str, bool], list[str]]
-
-
-def claude_set_up(scenario: Scenario, home: Path, key: str, recorder: dict[str, str]) -> Own:
-    settings = home / "claude"
-    settings.mkdir()
-    environment = {
-        "CLAUDE_CONFIG_DIR": str(settings),
-        "IS_SANDBOX": "1",  # accepts the flag below for a superuser
-        "DISABLE_AUTOUPDATER": "1",
-        "CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC": "1",
-        "ANTHROPIC_API_KEY": key,
-        "ANTHROPIC_BASE_URL": recorder["anthropic"],
-    }
-    flags = ("--dangerously-skip-permissions", *scenario.arguments)
-    return Own(environment, lambda prompt, resume: [*(["-c"] if resume else []), "-p", prompt, *flags])
-
-
-def codex_set_up(scenario: Scenario, home: Path, key: str, recorder: dict[str, str]) -> Own:
-    settings = home / "codex"
-    settings.mkdir()
-    lines = (f'openai_base_url = "{recorder["openai"]}"', "check_for_update_on_startup = false")
-    (settings / "config.toml").write_text("\n".join(lines) + "\n")
-    environment = {"CODEX_HOME": str(settings), "OPENAI_API_KEY": key, "CODEX_API_KEY": key}
-    flags = ("--dangerously-bypass-approvals-and-sandbox", *scenario.arguments)
-    return Own(environment, lambda prompt, resume: ["exec", *flags, *(["resume", "--last"] if resume else []), prompt])

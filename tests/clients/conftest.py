@@ -26,7 +26,7 @@ def programs() -> dict[str, Path]:
 def recorded(
     programs: dict[str, Path], tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[Callable[[str], Recorded]]:
-    """Leaves all sessions behind as one corpus, for `make test-engines` to replay."""
+    """Leaves the sessions without a terminal behind as one corpus, for `make test-engines` to replay."""
     done: dict[str, Recorded | Exception] = {}
 
     def get(name: str) -> Recorded:
@@ -42,7 +42,7 @@ def recorded(
 
     yield get
     kept = [done[name] for name in sorted(done)]
-    leave_corpus([found for found in kept if isinstance(found, Recorded)])
+    leave_corpus([found for found in kept if isinstance(found, Recorded) and not found.scenario.typed])
 
 
 def leave_corpus(found: list[Recorded]) -> None:

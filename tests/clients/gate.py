@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -22,7 +23,8 @@ def closed_gate() -> Iterator[Gate]:
     class Refuse(BaseHTTPRequestHandler):
         def _refuse(self) -> None:
             gate.refused.append(self.path)
-            self.send_error(403)
+            with contextlib.suppress(ConnectionError):  # it may not care to hear
+                self.send_error(403)
 
         do_CONNECT = do_GET = do_HEAD = do_POST = do_PUT = _refuse  # noqa: N815 - names the library looks for
 

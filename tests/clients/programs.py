@@ -96,10 +96,10 @@ def run_to_end(command: list[str], cwd: Path, environment: dict[str, str]) -> Fi
     try:
         out, err = child.communicate(timeout=RUN_LIMIT_S)
     except subprocess.TimeoutExpired:
-        _kill_group(child.pid)
+        kill_group(child.pid)
         out, err = child.communicate()
         err += f"\n(killed after {RUN_LIMIT_S} s)".encode()
-    _kill_group(child.pid)
+    kill_group(child.pid)
     return Finished(child.returncode, out.decode(errors="replace"), err.decode(errors="replace"))
 
 
@@ -126,6 +126,6 @@ def kill_left(home: Path, patience_s: float = 5.0) -> list[int]:
     return alive
 
 
-def _kill_group(group: int) -> None:
+def kill_group(group: int) -> None:
     with contextlib.suppress(ProcessLookupError):
         os.killpg(group, signal.SIGKILL)

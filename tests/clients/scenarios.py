@@ -9,14 +9,32 @@ from pathlib import Path
 from typing import Literal
 
 from corpus.exchange import AgentKind, End, Purpose
-from standin.scripts import mark
+from standin.scripts import SCRIPTS, Say, mark
+
+Client = Literal["claude", "codex"]
 
 _NAME = "client@example.test"  # git wants an author
 
 
+def last_words(script: str) -> str:
+    """What the script's last answer begins with."""
+    action = SCRIPTS[script][-1].actions[-1]
+    assert isinstance(action, Say)
+    return action.text
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """What a person types at a terminal, and what is drawn when it has had its effect."""
+
+    text: str
+    shows: str
+    opens_view: bool = False  # which has to be closed before more can be typed
+
+
 @dataclass(frozen=True, slots=True)
 class Scenario:
-    client: Literal["claude", "codex"]
+    client: Client
     script: str
     parents: tuple[int | None, ...] = (None,)  # of the agents, numbered by their first request
     purposes: tuple[Purpose, ...] = ("turn",)  # that have to be heard, no others
@@ -26,8 +44,13 @@ class Scenario:
     environment: dict[str, str] = field(default_factory=dict)
     arguments: tuple[str, ...] = ()
     then: tuple[str, ...] = ()  # prompts typed after resuming the session, each in a new process
+    typed: tuple[Line, ...] = ()  # at a terminal, after the prompt; without any the client runs without a terminal
     websocket: bool = False  # whether the model's API accepts an upgrade
 
+
+_LEAF = Line(f"And now the rest, please. {mark('leaf')}", last_words("leaf"))
+_ASIDE = Line("/btw why these files?", "nothing is left to do.", opens_view=True)
+TITLED = {"CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC": ""}  # a title is held to be one of the inessential things
 
 SCENARIOS: dict[str, Scenario] = {
     "claude-loop": Scenario("claude", "rework", turns={0: 5}),
@@ -45,6 +68,12 @@ SCENARIOS: dict[str, Scenario] = {
         then=("/compact", f"Now the rest. {mark('leaf')}"),
     ),
     "claude-faults": Scenario(*("claude", "bumpy"), turns={0: 4}, broken={"upstream_reset": 2, "sse_error": 1}),
+    "claude-terminal": Scenario(
+        *("claude", "loop", (None,), ("title", "turn", "side_question", "compaction")),
+        turns={0: 6 + 1 + 3},
+        environment=TITLED,
+        typed=(_ASIDE, Line("/compact", "Compacted"), _LEAF),
+    ),
     "codex-loop": Scenario("codex", "rework", purposes=("prewarm", "turn"), turns={0: 5}),
     "codex-team": Scenario("codex", "team", (None, 0, 0), ("prewarm", "turn")),
     "codex-fork": Scenario(
@@ -59,6 +88,18 @@ SCENARIOS: dict[str, Scenario] = {
     ),
     "codex-faults": Scenario(
         *("codex", "bumpy", (None,), ("prewarm", "turn")), turns={0: 4}, broken={"upstream_reset": 2, "sse_error": 1}
+    ),
+    "codex-terminal": Scenario(
+        *("codex", "leaf", (None,), ("prewarm", "turn", "title", "compaction")),
+        turns={0: 3 + 1 + 3},
+        typed=(Line("/compact", "Context compacted"), _LEAF),
+    ),
+    "codex-websocket-terminal": Scenario(
+        *("codex", "leaf", (None,), ("prewarm", "turn", "title", "memory")),
+        turns={0: 3 + 3},
+        arguments=("-c", "features.memories=true", "-c", "memories.min_rollout_idle_hours=0"),
+        typed=(_LEAF,),
+        websocket=True,
     ),
     "codex-websocket-team": Scenario("codex", "team", (None, 0, 0), ("prewarm", "turn"), websocket=True),
     "codex-websocket-compaction": Scenario(

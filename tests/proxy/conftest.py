@@ -28,6 +28,11 @@ class Recording:
     def url(self) -> str:
         return self.recorder.anthropic_url
 
+    @property
+    def urls(self) -> dict[str, str]:
+        """Base URL by provider."""
+        return {"anthropic": self.recorder.anthropic_url, "openai": self.recorder.openai_url}
+
     def stop(self) -> RecordTotals:
         return self.recorder.stop()
 
