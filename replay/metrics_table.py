@@ -29,6 +29,8 @@ def _reading(name: str, *metrics: str, scale: float = 1.0, mean: bool = False, *
     return Reading(name, metrics, labels, scale, mean)
 
 
+_AMD_PREFIXES: Final = ("", "amd_")
+
 READINGS: Final[tuple[Reading, ...]] = (
     # vLLM: prefix-cache counters are in tokens; "external" is what a KV connector (host memory, disk, peers) served
     _reading("running", "vllm:num_requests_running"),
@@ -96,7 +98,7 @@ READINGS: Final[tuple[Reading, ...]] = (
     _reading("prefill_s", "llamacpp:prompt_seconds_total"),
     _reading("spec_draft_tokens", "llamacpp:tokens_drafted_total"),
     _reading("spec_accepted_tokens", "llamacpp:tokens_drafted_accepted_total"),
-    # ATOM
+    # ATOM: what was loaded from LMCache is a transfer, and "offload" what was reused of it beyond the GPU's own
     _reading("running", "atom:requests_running"),
     _reading("waiting", "atom:requests_waiting"),
     _reading("kv_used_share", "atom:kv_cache_usage_ratio", mean=True),
@@ -104,10 +106,12 @@ READINGS: Final[tuple[Reading, ...]] = (
     _reading("output_tokens", "atom:generation_tokens_total"),
     _reading("hbm_query_tokens", "atom:prefix_cache_full_tokens_total"),
     _reading("hbm_hit_tokens", "atom:prefix_cache_cached_tokens_total"),
-    _reading("dram_hit_tokens", "atom:lmcache_loaded_tokens_total"),
+    _reading("dram_hit_tokens", "atom:prefix_cache_offload_tokens_total"),
     _reading("prompt_local_hit_tokens", "atom:prefix_cache_cached_tokens_total"),
-    _reading("prompt_external_hit_tokens", "atom:lmcache_loaded_tokens_total"),
+    _reading("prompt_external_hit_tokens", "atom:prefix_cache_offload_tokens_total"),
     _reading("preemptions", "atom:preemptions_total"),
+    _reading("queue_s", "atom:request_queue_time_seconds_sum"),
+    _reading("prefill_s", "atom:ttft_forward_to_output_seconds_sum"),
     _reading("spec_draft_tokens", "atom:mtp_draft_tokens_total"),
     _reading("spec_accepted_tokens", "atom:mtp_accepted_tokens_total"),
     # Dynamo's frontend: what all workers behind it did
@@ -117,11 +121,13 @@ READINGS: Final[tuple[Reading, ...]] = (
     _reading("output_tokens", "dynamo_frontend_output_sequence_tokens_sum"),  # its live counter misses some
     _reading("hbm_query_tokens", "dynamo_frontend_input_sequence_tokens_sum"),
     _reading("hbm_hit_tokens", "dynamo_frontend_cached_tokens_sum"),
-    # power: NVIDIA in W and mJ, AMD in W and uJ
+    # power: NVIDIA in W and mJ, AMD in W and uJ, often set up with a prefix of its own
     _reading("power_w", "DCGM_FI_DEV_POWER_USAGE"),
-    _reading("power_w", "gpu_package_power"),
-    _reading("power_w", "gpu_average_package_power"),
-    _reading("power_w", "gpu_power_usage"),
+    *(
+        _reading("power_w", prefix + name)
+        for prefix in _AMD_PREFIXES
+        for name in ("gpu_package_power", "gpu_average_package_power", "gpu_power_usage")
+    ),
     _reading("energy_j", "DCGM_FI_DEV_TOTAL_ENERGY_CONSUMPTION", scale=1e-3),
-    _reading("energy_j", "gpu_energy_consumed", scale=1e-6),
+    *(_reading("energy_j", f"{prefix}gpu_energy_consumed", scale=1e-6) for prefix in _AMD_PREFIXES),
 )

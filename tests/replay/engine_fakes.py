@@ -68,7 +68,8 @@ DOCUMENTED: Final[Mapping[EngineName, Documented]] = {
         metrics=(
             "atom:requests_running 2.0\natom:kv_cache_usage_ratio 0.25\natom:prompt_tokens_total 900.0\n"
             "atom:generation_tokens_total 40.0\natom:prefix_cache_full_tokens_total 900.0\n"
-            "atom:prefix_cache_cached_tokens_total 300.0\n"
+            "atom:prefix_cache_cached_tokens_total 300.0\natom:prefix_cache_offload_tokens_total 60.0\n"
+            "atom:lmcache_loaded_tokens_total 900.0\n"
         ),
         overflow="prompt of 400 tokens exceeds max_model_len 310",
         reset="/flush_cache",

@@ -76,6 +76,7 @@ AMD = 'gpu_package_power{gpu_id="0"} 700\ngpu_energy_consumed{gpu_id="0"} 5e6\ng
         ),
         (DCGM, {"power_w": 600, "energy_j": 2}),
         (AMD, {"power_w": 700, "energy_j": 5}),
+        (AMD.replace("gpu_p", "amd_gpu_p").replace("gpu_e", "amd_gpu_e"), {"power_w": 700, "energy_j": 5}),
         ("vllm:gpu_cache_usage_perc 0.1\nvllm:kv_cache_usage_perc 0.9\n", {"kv_used_share": 0.9}),
         ("dynamo_frontend_queued_requests 4\nvllm:num_requests_waiting 2\n", {"waiting": 2}),
     ],
