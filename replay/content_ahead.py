@@ -6,6 +6,7 @@ behind is small: so the tokenizer, over a hundred megabytes of it, is never held
 
 from __future__ import annotations
 
+import gc
 import multiprocessing
 import signal
 from collections.abc import Callable, Iterator
@@ -50,9 +51,10 @@ def pool_ahead(tokenizer: str) -> Iterator[Callable[[], Pool]]:
 
 def _make(end: Connection, tokenizer: str) -> None:
     """A process's life; Ctrl-C is for the one who started it."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    gc.disable()  # a vocabulary is a quarter of a million pairs without a cycle
     from replay.content_pool import make_pool
 
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
     made: Pool | AgentreelError
     try:
         made = make_pool(tokenizer)
