@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ssl
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -12,6 +13,7 @@ from corpus.card import Card, read_card
 from corpus.tables import write_corpus
 from tests.clients.chain import Recorded, record
 from tests.clients.programs import PREFIX, UnavailableError, installed
+from tests.proxy.certificates import make_authority, server_context
 
 
 @pytest.fixture(scope="session")
@@ -51,3 +53,11 @@ def leave_corpus(found: list[Recorded]) -> None:
         sessions = [replace(one.session, session=number) for number, one in enumerate(found)]
         made = Card(card.created_by, card.tokenizer, card.tokenizer_sha256, card.block_size)
         write_corpus(PREFIX / "corpus", sessions, made, force=True)
+
+
+@pytest.fixture
+def provider_tls(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> ssl.SSLContext:
+    """The recorder trusts the provider's authority, as it does in life; clients do not know it."""
+    authority = make_authority(tmp_path / "upstream-ca")
+    monkeypatch.setenv("SSL_CERT_FILE", str(authority))
+    return server_context(authority.parent)

@@ -17,9 +17,9 @@ from tests.proxy.loopback import SSE_HEAD, RawRequest, Upstream, chunked
 
 Step = Callable[[socket.socket], None]
 
-_NOTHING: Final = b"HTTP/1.1 404 Not Found\r\nContent-Type: application/json\r\nContent-Length: 2\r\n\r\n{}"
+NOTHING: Final = b"HTTP/1.1 404 Not Found\r\nContent-Type: application/json\r\nContent-Length: 2\r\n\r\n{}"
 _HEAD_OK: Final = b"HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n"
-_NO_UPGRADE: Final = b"HTTP/1.1 426 Upgrade Required\r\nContent-Length: 0\r\n\r\n"
+NO_UPGRADE: Final = b"HTTP/1.1 426 Upgrade Required\r\nContent-Length: 0\r\n\r\n"
 _TURNS: Final = (b"/v1/messages", b"/v1/responses")
 
 
@@ -53,10 +53,14 @@ def say(answer: tuple[bytes, bytes]) -> Step:
     return lambda connection: connection.sendall(SSE_HEAD + chunked(*answer) + b"0\r\n\r\n")
 
 
+def json_answer(body: bytes, status: bytes = b"200 OK") -> Step:
+    head = b"HTTP/1.1 %s\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n" % (status, len(body))
+    return lambda connection: connection.sendall(head + body)
+
+
 def refuse(status: int) -> Step:
     body = orjson.dumps({"type": "error", "error": {"type": "api_error", "message": "not now"}})
-    head = f"HTTP/1.1 {status} No\r\nContent-Type: application/json\r\nContent-Length: {len(body)}\r\n\r\n"
-    return lambda connection: connection.sendall(head.encode() + body)
+    return json_answer(body, b"%d No" % status)
 
 
 class Stall:
@@ -82,11 +86,11 @@ def play(upstream: Upstream, *steps: Step) -> None:
         method, _, path = request.line.partition(b" ")
         path = path.partition(b" ")[0].partition(b"?")[0]
         if b"upgrade: websocket" in request.head.lower():
-            connection.sendall(_NO_UPGRADE)
+            connection.sendall(NO_UPGRADE)
         elif method == b"POST" and path in _TURNS:
             (left.pop(0) if len(left) > 1 else left[0])(connection)
         else:
-            connection.sendall(_HEAD_OK if method == b"HEAD" else _NOTHING)
+            connection.sendall(_HEAD_OK if method == b"HEAD" else NOTHING)
 
     upstream.answer = answer
 

@@ -41,7 +41,7 @@ def claude_set_up(scenario: Scenario, home: Path, repository: Path, key: str, re
         "DISABLE_AUTOUPDATER": "1",
         "CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC": "1",
         "ANTHROPIC_API_KEY": key,
-        "ANTHROPIC_BASE_URL": recorder["anthropic"],
+        "ANTHROPIC_BASE_URL": recorder.get("anthropic", ""),
     }
     flags = ["--dangerously-skip-permissions", *scenario.arguments]
 

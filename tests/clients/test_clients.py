@@ -167,6 +167,7 @@ def test_the_key_is_nowhere(name: str, recorded: Record) -> None:
     sent = ("x-api-key", run.key) if run.scenario.client == "claude" else ("authorization", f"Bearer {run.key}")
     assert re.search(rf"'{sent[0]}', '<{len(sent[1])} bytes>'", texts, re.IGNORECASE), "it was sent, and only counted"
     segments = list(unpacked_segments(run.captures))
+    assert segments
     assert all(data for _, data in segments)
     assert len(texts.encode()) > sum(row["request_bytes"] for row in run.rows), "whole bodies, put together again"
     places = [*segments, *contents(run.captures), *contents(run.logs), *contents(run.outputs)]

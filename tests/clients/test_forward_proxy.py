@@ -11,36 +11,15 @@ import pytest
 
 from agentreel.process import serve_command
 from standin.scripts import mark
+from tests.clients.forward import forward, through
 from tests.clients.gate import closed_gate
 from tests.clients.person import someone
 from tests.clients.provider import claude_answer, heard, play, say
 from tests.clients.scenarios import last_words
 from tests.clients.tls_front import tls_front
-from tests.proxy.certificates import make_authority, server_context
-from tests.proxy.conftest import Recording
 from tests.proxy.loopback import Upstream
 
 WEBSOCKET = "openai-responses-ws"
-
-
-@pytest.fixture
-def provider_tls(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> ssl.SSLContext:
-    """The recorder trusts the provider's authority, as it does in life; clients do not know it."""
-    authority = make_authority(tmp_path / "upstream-ca")
-    monkeypatch.setenv("SSL_CERT_FILE", str(authority))
-    return server_context(authority.parent)
-
-
-def forward(folder: Path) -> dict[str, object]:
-    """Settings of the recorder."""
-    return {"forward_port": 0, "forward_ca": folder / "ca", "forward_hosts": ("localhost",)}
-
-
-def through(recording: Recording, folder: Path, trusts: str) -> dict[str, str]:
-    """Environment of a client; `trusts` names the variable in which it looks for authorities."""
-    url = recording.recorder.listening.forward_url or ""
-    ours = {"HTTPS_PROXY": url, "https_proxy": url, "NO_PROXY": "", "no_proxy": ""}
-    return ours | {trusts: str(folder / "ca" / "agentreel-ca-cert.pem")}
 
 
 def test_claude_code(programs: dict[str, Path], provider_tls: ssl.SSLContext, tmp_path: Path) -> None:

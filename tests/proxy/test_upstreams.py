@@ -1,6 +1,8 @@
 from __future__ import annotations
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from corpus.errors import InputError
 from proxy.upstreams import Provider, Upstream, Upstreams, join_path, parse_upstream
@@ -35,6 +37,24 @@ from proxy.upstreams import Provider, Upstream, Upstreams, join_path, parse_upst
 )
 def test_paths_join_without_doubling(provider: Provider, base: str, target: bytes, joined: bytes) -> None:
     assert join_path(provider, parse_upstream(base, "--x"), target) == joined
+
+
+folders = st.lists(st.sampled_from(["v1", "proxy", "backend-api", "codex", "a.b"]), max_size=3)
+rests = st.sampled_from([b"responses", b"messages?beta=true", b"models?client_version=1", b"messages/count_tokens"])
+
+
+@given(st.sampled_from(["anthropic", "openai"]), folders, st.sampled_from(["", "/", "//"]), rests)
+def test_what_clients_ask_for_goes_under_any_base_url_once(
+    provider: Provider, path: list[str], tail: str, rest: bytes
+) -> None:
+    upstream = parse_upstream("https://h" + "".join(f"/{one}" for one in path) + tail, "--x")
+    base = "".join(f"/{one}" for one in path).encode()
+    joined = join_path(provider, upstream, b"/v1/" + rest)
+    assert b"//" not in joined
+    if provider == "openai" and path:
+        assert joined == base + b"/" + rest
+    else:
+        assert joined == base.removesuffix(b"/v1") + b"/v1/" + rest
 
 
 @pytest.mark.parametrize(
