@@ -31,7 +31,6 @@ _SLICE_BLOCKS: Final = 64  # 1 ms
 _SHORT_TOKENS: Final = 4096  # a prompt that needs no pauses
 _MOST_HELD_BYTES: Final = 256 << 20
 
-type Prompt = list[tuple[Item, bytes]]
 type Upcoming = tuple[int, int, int]  # play, session, request
 
 
@@ -46,11 +45,11 @@ class _Shared:
 
 @dataclass(slots=True)
 class _Held:
-    """Of a play: its content, and by request the prompts that are ready and those that are not needed any more."""
+    """Of a play: its content, and by request the prompts as they go out and those that are not needed any more."""
 
     shared: _Shared
     content: PlayContent
-    ready: dict[int, Prompt] = field(default_factory=dict)
+    ready: dict[int, bytes] = field(default_factory=dict)
     sent: set[int] = field(default_factory=set)
 
 
@@ -65,9 +64,9 @@ class _Draft:
     pieces: list[list[Piece]]
     missing: list[Piece]
 
-    def prompt(self, once: Mapping[Piece, bytes]) -> Prompt:
-        """`once`: what `draw` gave back."""
-        return list(zip(self.items, self.held.content.join(self.pieces, once), strict=True))
+    def prompt(self, once: Mapping[Piece, bytes], endpoint: Endpoint) -> bytes:
+        """As the endpoint lays it out. `once`: what `draw` gave back."""
+        return endpoint.lay_out(list(zip(self.items, self.held.content.join(self.pieces, once), strict=True)))
 
 
 class Bodies:
@@ -127,7 +126,7 @@ class Bodies:
         if prompt is None:
             prompt = await self._build(send.play, held, session, request, ahead=False)
         else:
-            self._held_bytes -= _size(prompt)
+            self._held_bytes -= len(prompt)
         extra = self._addressing.fields(send)
         return request_body(self._endpoint, self._settings.model, prompt, send.output_tokens, extra)
 
@@ -138,13 +137,13 @@ class Bodies:
     def forget(self, play: int) -> None:
         """The play is over."""
         if held := self._held.pop(play, None):
-            self._held_bytes -= sum(_size(prompt) for prompt in held.ready.values())
+            self._held_bytes -= sum(map(len, held.ready.values()))
 
-    def _keep(self, play: int, held: _Held, request: int, prompt: Prompt) -> None:
+    def _keep(self, play: int, held: _Held, request: int, prompt: bytes) -> None:
         wanted = request not in held.sent and request not in held.ready
         if wanted and self._held.get(play) is held:  # either may have changed in the meantime
             held.ready[request] = prompt
-            self._held_bytes += _size(prompt)
+            self._held_bytes += len(prompt)
 
     def _is_long(self, session: int, request: int) -> bool:
         return self._sessions[session].requests[request].input_tokens > _SHORT_TOKENS
@@ -160,9 +159,9 @@ class Bodies:
     def _finish(self, drafts: Sequence[_Draft]) -> None:
         drawn = draw_together(self._material, [(draft.held.content, draft.missing) for draft in drafts])
         for draft, once in zip(drafts, drawn, strict=True):
-            self._keep(draft.play, draft.held, draft.request, draft.prompt(once))
+            self._keep(draft.play, draft.held, draft.request, draft.prompt(once, self._endpoint))
 
-    async def _build(self, play: int, held: _Held, session: int, request: int, *, ahead: bool) -> Prompt:
+    async def _build(self, play: int, held: _Held, session: int, request: int, *, ahead: bool) -> bytes:
         items, is_long = self._items(held, session, request), self._is_long(session, request)
         if is_long:  # a conversation of 800 items took 3 ms so far, and takes 5 now
             await self._turns.wait(len(held.shared.prompts[request]), ahead=ahead)
@@ -171,7 +170,7 @@ class Bodies:
             if is_long:
                 await self._turns.wait(len(draft.missing) - start, ahead=ahead)
             once |= held.content.draw(draft.missing[start : start + _SLICE_BLOCKS])
-        return draft.prompt(once)
+        return draft.prompt(once, self._endpoint)
 
     def _hold(self, play: int, number: int) -> _Held:
         held = self._held.get(play)
@@ -196,7 +195,3 @@ class Bodies:
             segments = expand_segments(requests) if self._endpoint.form == "text" else []
             shared = self._shared[number] = _Shared(expand_blocks([one.blocks for one in requests]), segments)
         return shared
-
-
-def _size(prompt: Prompt) -> int:
-    return sum(len(text) for _, text in prompt)

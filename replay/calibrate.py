@@ -67,7 +67,8 @@ class _Prober:
             (text,) = self._material.write([f"probe {number}"], [size], flat=True)
             laid.append((Item(kind, 0, size, call), text))
         outcome = Outcome()
-        body = request_body(ENDPOINTS[self._settings.endpoint], self._settings.model, laid, 1, self._fields)
+        endpoint = ENDPOINTS[self._settings.endpoint]
+        body = request_body(endpoint, self._settings.model, endpoint.lay_out(laid), 1, self._fields)
         await self._transport.send(body, outcome, lambda _at_us: None)
         return outcome
 

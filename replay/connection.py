@@ -66,7 +66,7 @@ class Connection(asyncio.BufferedProtocol):
         """Of the answer that is coming in."""
         return self._reader.status
 
-    def ask(self, pieces: list[bytes], take: TakeBody) -> asyncio.Future[int]:
+    def ask(self, request: bytes, take: TakeBody) -> asyncio.Future[int]:
         """The moment the answer was whole, in microseconds; LostError, or ValueError for what is no HTTP."""
         answered = self._answered = asyncio.get_running_loop().create_future()
         if self._transport is None or not self.is_open:
@@ -74,7 +74,7 @@ class Connection(asyncio.BufferedProtocol):
             return answered
         self._reader = ResponseReader()
         self._take = take
-        self._transport.writelines(pieces)
+        self._transport.write(request)
         return answered
 
     def is_reusable(self) -> bool:

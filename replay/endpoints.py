@@ -44,10 +44,10 @@ def endpoint_url(base: str, endpoint: Endpoint) -> str:
     return base.rstrip("/").removesuffix("/v1") + endpoint.path
 
 
-def request_body(endpoint: Endpoint, model: str, laid: Laid, output_tokens: int, extra: Mapping[str, Any]) -> bytes:
-    """`extra`: what the engine and the user add."""
+def request_body(endpoint: Endpoint, model: str, prompt: bytes, output_tokens: int, extra: Mapping[str, Any]) -> bytes:
+    """`prompt`: as the endpoint laid it out; `extra`: what the engine and the user add."""
     head = {**extra, "model": model, "stream": True, **endpoint.fields, endpoint.limit: output_tokens}
-    return b"".join((orjson.dumps(head)[:-1], b",", endpoint.lay_out(laid), b"}"))
+    return b"".join((orjson.dumps(head)[:-1], b",", prompt, b"}"))
 
 
 def _completions(laid: Laid) -> bytes:

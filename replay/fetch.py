@@ -31,7 +31,7 @@ async def fetch(
     async with asyncio.timeout(timeout_s):
         connection = await Connections.to(url, Clock(), timeout_s).acquire()
         try:
-            await connection.ask([head + length + b"\r\n"], take)
+            await connection.ask(head + length + b"\r\n", take)
             return connection.status or status, bytes(page)
         finally:
             connection.close()

@@ -97,11 +97,11 @@ class Transport:
     ) -> None:
         """Never raises for what the server or network does; cancelling leaves `end_us` None."""
         exchange = _Exchange(self._endpoint, outcome)
-        pieces = [self._head + head_lines(headers or {}) + b"Content-Length: %d\r\n\r\n" % len(body), body]
+        request = b"".join((self._head, head_lines(headers or {}), b"Content-Length: %d\r\n\r\n" % len(body), body))
         ended_us: int | None = None
         try:
             async with asyncio.timeout(self._timeout_s):
-                ended_us = await self._try(pieces, exchange, on_sent)
+                ended_us = await self._try(request, exchange, on_sent)
         except TimeoutError:
             self._fail(exchange, "timeout", f"no complete answer within {self._timeout_s:g} s")
         except LostError as error:
@@ -125,15 +125,15 @@ class Transport:
         if exchange.outcome.error is None:
             exchange.outcome.error, exchange.outcome.detail = error, detail
 
-    async def _try(self, pieces: list[bytes], exchange: _Exchange, on_sent: Callable[[int], None]) -> int:
+    async def _try(self, request: bytes, exchange: _Exchange, on_sent: Callable[[int], None]) -> int:
         connection = await self._acquire(fresh=False)
         try:
-            return await self._ask(connection, pieces, exchange, on_sent)
+            return await self._ask(connection, request, exchange, on_sent)
         except LostError:
             if not connection.used or connection.status is not None:
                 raise
         exchange.outcome.resent = True
-        return await self._ask(await self._acquire(fresh=True), pieces, exchange, on_sent)
+        return await self._ask(await self._acquire(fresh=True), request, exchange, on_sent)
 
     async def _acquire(self, *, fresh: bool) -> Connection:
         try:
@@ -142,15 +142,15 @@ class Transport:
             raise OSError("no connection within the time for it") from error
 
     async def _ask(
-        self, connection: Connection, pieces: list[bytes], exchange: _Exchange, on_sent: Callable[[int], None]
+        self, connection: Connection, request: bytes, exchange: _Exchange, on_sent: Callable[[int], None]
     ) -> int:
         outcome = exchange.outcome
         if outcome.sent_us is None:  # a second try counts from the first
             outcome.sent_us = self._clock.now_us()
-            answered = connection.ask(pieces, exchange.take)
+            answered = connection.ask(request, exchange.take)
             on_sent(outcome.sent_us)
         else:
-            answered = connection.ask(pieces, exchange.take)
+            answered = connection.ask(request, exchange.take)
         try:
             ended_us = await answered
         finally:

@@ -118,7 +118,7 @@ def whole(engine: EngineName, endpoint: EndpointName, request: int, *hints: str)
     laid = [(Item("system", 0, 2), b" be brief"), (Item("user", 2, 4), b" do it")]
     if endpoint == "completions":
         laid = [(Item("user", 0, 3), b"11,12,13")]
-    body = request_body(ENDPOINTS[endpoint], "m", laid, 7, fields)
+    body = request_body(ENDPOINTS[endpoint], "m", ENDPOINTS[endpoint].lay_out(laid), 7, fields)
     return {"path": ENDPOINTS[endpoint].path, "headers": made.headers(send(request)), "body": orjson.loads(body)}
 
 

@@ -41,7 +41,7 @@ async def ask(connections: Connections) -> list[tuple[int, bytes]]:
     connection = await connections.acquire()
     heard: list[tuple[int, bytes]] = []
     try:
-        await connection.ask([b"he", b"llo!"], lambda status, body, _at: heard.append((status, body)))
+        await connection.ask(b"hello!", lambda status, body, _at: heard.append((status, body)))
     finally:
         if connection.is_reusable():
             connections.release(connection)

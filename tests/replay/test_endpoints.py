@@ -20,12 +20,14 @@ def laid(*kinds: Kind) -> Laid:
 
 
 def body(endpoint: EndpointName, *kinds: Kind, **extra: Any) -> dict[str, Any]:
-    found: dict[str, Any] = orjson.loads(request_body(ENDPOINTS[endpoint], 'm"', laid(*kinds), 7, extra))
+    prompt = ENDPOINTS[endpoint].lay_out(laid(*kinds))
+    found: dict[str, Any] = orjson.loads(request_body(ENDPOINTS[endpoint], 'm"', prompt, 7, extra))
     return found
 
 
 def test_completions_take_ids_and_are_asked_for_usage() -> None:
-    made = request_body(ENDPOINTS["completions"], "m", [(Item("user", 0, 3), b"1,2,3")], 7, {"temperature": 0.5})
+    endpoint = ENDPOINTS["completions"]
+    made = request_body(endpoint, "m", endpoint.lay_out([(Item("user", 0, 3), b"1,2,3")]), 7, {"temperature": 0.5})
     assert orjson.loads(made) == {
         "model": "m",
         "prompt": [1, 2, 3],

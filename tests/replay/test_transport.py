@@ -16,7 +16,8 @@ from tests.replay.loopback import Misbehave, Server, begin, chunk, hang, refusal
 
 
 def body_of(ids: bytes, output_tokens: int) -> bytes:
-    return request_body(ENDPOINTS["completions"], "m", [(Item("user", 0, 1), ids)], output_tokens, {})
+    endpoint = ENDPOINTS["completions"]
+    return request_body(endpoint, "m", endpoint.lay_out([(Item("user", 0, 1), ids)]), output_tokens, {})
 
 
 BODY = body_of(b",".join([b"1"] * 130), 3)
