@@ -114,7 +114,8 @@ class Scraper:
             self._add([ServerSample(at_us, source.label, name, value) for name, value in found.items()])
         except (OSError, ValueError) as error:
             source.failures += 1
-            source.problem = str(error) or f"no answer within {_TIMEOUT_S:g} s"
+            words = error.strerror if isinstance(error, OSError) else None
+            source.problem = words or str(error) or f"no answer within {_TIMEOUT_S:g} s"
 
     async def _values(self, url: str) -> dict[str, float]:
         found = read_metrics(await self._page(url))

@@ -160,7 +160,9 @@ def _say_server(server: dict[str, Any]) -> None:
 
 
 def _number(value: float | None) -> str:
-    return "unknown" if value is None else f"{value:.4g}"
+    if value is None:
+        return "unknown"
+    return f"{value:,.0f}" if abs(value) >= 1000 else f"{value:.4g}"
 
 
 def _requests(count: int) -> str:
