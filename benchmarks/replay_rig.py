@@ -129,10 +129,18 @@ def ours(source: str, out: Path, *options: str) -> list[str]:
     return [*command, "--endpoint", "chat", "--out", str(out), *options]
 
 
+# What a replay of a WEKA trace imports, at its start and later.
+_IMPORTED = (
+    *("agentreel.__main__", "agentreel.cli", "agentreel.commands.replay", "agentreel.following", "agentreel.source"),
+    *("corpus.formats.weka", "corpus.tables", "dagbuild.link", "multiprocessing.resource_tracker"),
+    *("multiprocessing.spawn", "replay.content_pool", "replay.run", "tokenizers"),
+)
+
+
 def our_environment(folder: Path) -> dict[str, str]:
     """Modules compiled once, as they are where a package is installed."""
     environment = {"PYTHONPYCACHEPREFIX": str(folder / "pyc"), "PYTHONDONTWRITEBYTECODE": ""}
-    imports = [sys.executable, "-c", "import agentreel.__main__, agentreel.commands.replay"]
+    imports = [sys.executable, "-c", f"import {', '.join(_IMPORTED)}"]
     subprocess.run(imports, check=True, env=os.environ | environment, cwd=ROOT)
     return environment
 
