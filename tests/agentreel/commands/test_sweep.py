@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+import replay.run
 from agentreel.process import serve_command
 from corpus.run import read_run
 
@@ -23,8 +24,9 @@ def engine(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
 
 
 def test_a_sweep_empties_the_cache_goes_on_where_it_stopped_and_takes_another_group(
-    agentreel: Call, engine: str, tmp_path: Path
+    agentreel: Call, engine: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.setattr(replay.run, "make_pool", lambda _name: pytest.fail("content is made once for all points"))
     out = tmp_path / "sweep"
     said = agentreel("sweep", SAMPLE, "--url", engine, *OPTIONS, "--price", "2", "--out", out, "--json")
     assert said.code == 0, said.err
