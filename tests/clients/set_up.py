@@ -12,7 +12,7 @@ from typing import Any, Final
 
 from tests.clients.scenarios import Scenario
 
-CLAUDE_VERSION: Final = "2.1.328"
+PINNED: Final = json.loads((Path(__file__).parent / "package.json").read_bytes())["dependencies"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,7 +29,7 @@ def claude_set_up(scenario: Scenario, home: Path, repository: Path, key: str, re
     settings.mkdir()
     known: dict[str, Any] = {
         "hasCompletedOnboarding": True,
-        "lastOnboardingVersion": CLAUDE_VERSION,
+        "lastOnboardingVersion": PINNED["@anthropic-ai/claude-code"],
         "bypassPermissionsModeAccepted": True,
         "customApiKeyResponses": {"approved": [key[-20:]], "rejected": []},
         "projects": {str(repository): {"hasTrustDialogAccepted": True, "hasCompletedProjectOnboarding": True}},
