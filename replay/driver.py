@@ -183,15 +183,16 @@ class Driver:
                 warming = self._group.create_task(self._transport.warm(min(len(upcoming), _MOST_WARM)))
             known = [*upcoming, *self._scheduler.openings()]
             await self._bodies.prepare(one for one in known if not self._scheduler.is_over(one[0]))
-            await self._rest()
+            await rest(self._clock)
             with suppress(TimeoutError):
                 async with asyncio.timeout(_LOOK_AGAIN_S):
                     await self._news.wait()
 
-    async def _rest(self) -> None:
-        """While requests keep the loop busy, they go first: what is prepared is enough for a while."""
-        for _ in range(_MOST_RESTS):
-            began_us = self._clock.now_us()
-            await asyncio.sleep(_REST_S)
-            if self._clock.now_us() - began_us < (_REST_S + _BUSY_S) * 1e6:
-                return
+
+async def rest(clock: Clock) -> None:
+    """While requests keep the loop busy, they go first: what is prepared is enough for a while."""
+    for _ in range(_MOST_RESTS):
+        began_us = clock.now_us()
+        await asyncio.sleep(_REST_S)
+        if clock.now_us() - began_us < (_REST_S + _BUSY_S) * 1e6:
+            return

@@ -3,6 +3,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Sequence
 from contextlib import AsyncExitStack
+from itertools import count
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +15,7 @@ from replay.commands import ScheduleRules, Send
 from replay.connection import Clock, Connection
 from replay.content import Material
 from replay.content_pool import build_pool
-from replay.driver import Driver, Keep
+from replay.driver import Driver, Keep, rest
 from replay.endpoints import ENDPOINTS
 from replay.plan import PlanRules, plan_session
 from replay.schedule import Scheduler
@@ -88,6 +89,21 @@ async def test_what_an_answer_sets_free_is_sent_before_the_answer_is_kept(monkey
     at_once = session_of([Asked(0, 1, (1,)), Asked(1, 2, (1, 2))], [edge(0, 1, 0)])
     await driven(Server(), [at_once], keep=lambda *_: order.append("kept"))
     assert order == ["sent", "sent", "kept", "kept"]
+
+
+@pytest.mark.parametrize(("slept_us", "rests"), [(10_100, 1), (40_000, 10)])
+async def test_a_busy_loop_is_left_alone_for_a_while(
+    monkeypatch: pytest.MonkeyPatch, slept_us: int, rests: int
+) -> None:
+    moments, slept = count(0, slept_us), list[float]()
+
+    async def sleep(seconds: float) -> None:
+        slept.append(seconds)
+
+    monkeypatch.setattr(Clock, "now_us", lambda _self: next(moments))
+    monkeypatch.setattr(asyncio, "sleep", sleep)
+    await rest(Clock())
+    assert slept == [0.01] * rests
 
 
 async def test_failed_requests_set_their_successors_free() -> None:
