@@ -43,13 +43,14 @@ class Relay:
     def __init__(self, parser: Http1Client, client: connection.Client, hear: Callable[[bytes], object]) -> None:
         self.server = parser.conn
         self._parser = parser
+        self._answer = parser.response
         self._client = client
         self._hear = hear
 
     @property
     def over(self) -> bool:
         """Whether the answer has come to its end: what the server says next is not of it."""
-        return bool(self._parser.state != self._parser.read_body)
+        return self._parser.response is not self._answer
 
     def take(self, data: bytes) -> int:
         """How many of these bytes of the server's go to the client as they are."""
@@ -63,7 +64,6 @@ class Relay:
     def divert(self) -> None:
         """Takes what the parser is given, until the answer is over: for what mitmproxy decrypts or encrypts."""
         parser = self._parser
-        handle = parser._handle_event  # noqa: SLF001 - as mitmproxy's own layers replace it while they run
 
         def take_or_handle(event: events.Event) -> layer.CommandGenerator[None]:
             if isinstance(event, events.DataReceived) and (taken := self.take(event.data)):
@@ -71,11 +71,11 @@ class Relay:
                 event = events.DataReceived(event.connection, event.data[taken:])
                 if not event.data:
                     return
-            yield from handle(event)
-            if self.over:
-                del parser.__dict__["_handle_event"]
+            yield from Http1Client._handle_event(parser, event)  # noqa: SLF001 - what is replaced
+            if self.over and vars(parser).get("_handle_event") is take_or_handle:
+                del vars(parser)["_handle_event"]
 
-        parser.__dict__["_handle_event"] = take_or_handle
+        vars(parser)["_handle_event"] = take_or_handle  # as mitmproxy's own layers do while they run
 
 
 def _is_between_chunks(reader: object) -> bool:

@@ -15,7 +15,17 @@ import pytest
 
 from tests.proxy.certificates import make_authority, server_context
 from tests.proxy.conftest import Record, Recording
-from tests.proxy.loopback import EVENT, SSE_HEAD, TIMEOUT_S, Client, RawRequest, Upstream, chunked
+from tests.proxy.loopback import (
+    EVENT,
+    OK_JSON,
+    SSE_HEAD,
+    TIMEOUT_S,
+    Client,
+    RawRequest,
+    Upstream,
+    answer_with,
+    chunked,
+)
 
 # A size as mitmproxy would never write it: who gets it as it is got it past mitmproxy's layers.
 ODD = b"00A\r\n0123456789\r\n"
@@ -74,6 +84,26 @@ def test_chunks_pass_as_they_came_and_each_answer_is_its_own(recording: Recordin
     assert [e.response.body for e in exchanges if e.response] == [EVENT + b"0123456789"] * 3
     assert [e.response.chunk_sizes for e in exchanges if e.response] == [(len(EVENT), 10)] * 3
     assert {e.end for e in exchanges} == {"complete"}
+
+
+@pytest.mark.parametrize("first", [WHOLE, OK_JSON])
+def test_an_answer_in_one_piece_takes_nothing_of_the_next(recording: Recording, first: bytes) -> None:
+    second = Steps(SSE_HEAD, chunked(EVENT), ODD + b"0\r\n\r\n")
+    recording.upstream.answer = answer_with(first)
+    with Client(recording.url) as client:
+        client.post("/v1/messages")
+        assert b"".join(client.response()) == first
+        recording.upstream.answer = second
+        client.post("/v1/messages")
+        assert client.read_until(b"\r\n\r\n") == SSE_HEAD
+        second.next()
+        assert client.read_until(EVENT + b"\r\n") == chunked(EVENT)
+        second.next()
+        assert client.read_until(b"0\r\n\r\n") == ODD + b"0\r\n\r\n"
+        second.next()
+    response = recording.exchanges()[1].response
+    assert response is not None
+    assert response.body == EVENT + b"0123456789"
 
 
 def test_behind_tls_to_the_server_too(record: Record, secure: Upstream, steps: Steps) -> None:

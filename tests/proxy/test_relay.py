@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import itertools
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -52,104 +54,97 @@ def test_only_whole_plain_chunks_are_taken(data: bytes, taken: int, content: byt
 
 
 class Server:
-    """mitmproxy's parser of one server connection, which was asked something, and what it heard."""
+    """mitmproxy's parser of one server connection, and what was heard of each answer."""
 
-    def __init__(self) -> None:
+    def __init__(self, *, diverted: bool) -> None:
         client = connection.Client(peername=("", 0), sockname=("", 0), state=connection.ConnectionState.OPEN)
-        context = Context(client, options.Options())
         self.client = client
-        self.parser = Http1Client(context)
-        self.heard = bytearray()
+        self.parser = Http1Client(Context(client, options.Options()))
+        self.answers: list[bytearray] = []
         self.passed = bytearray()  # to the client, past the parser
         self.ends = 0
-        self.feed(events.Start())
-        self.ask()
+        self._diverted = diverted
+        self._relay: Relay | None = None
+        self._feed(events.Start())
 
     def ask(self) -> None:
+        self.answers.append(bytearray())
         request = http.Request.make("POST", "http://127.0.0.1/v1/messages")
-        self.feed(RequestHeaders(1, request, end_stream=True))
-        self.feed(RequestEndOfMessage(1))
+        self._feed(RequestHeaders(1, request, end_stream=True))
+        self._feed(RequestEndOfMessage(1))
 
-    def feed(self, event: events.Event) -> None:
+    def say(self, data: bytes) -> None:
+        taken = self._relay.take(data) if self._relay else 0
+        self.passed += data[:taken]
+        if data[taken:]:
+            self._feed(events.DataReceived(self.parser.conn, data[taken:]))
+
+    def _feed(self, event: events.Event) -> None:
         for command in self.parser.handle_event(event):
             if isinstance(command, ReceiveHttp):
                 assert not isinstance(command.event, ResponseProtocolError)
                 if isinstance(command.event, ResponseData):
-                    self.heard += command.event.data
+                    self._hear(command.event.data)
                 self.ends += isinstance(command.event, ResponseEndOfMessage)
             elif isinstance(command, commands.SendData) and command.connection is self.client:
                 self.passed += command.data
 
-    def say(self, data: bytes) -> None:
-        self.feed(events.DataReceived(self.parser.conn, data))
-
-    def relay(self) -> Relay:
-        return Relay(self.parser, self.client, self.heard.extend)
+    def _hear(self, data: bytes) -> None:
+        answer = self.answers[-1]
+        if not answer:
+            relay = Relay(self.parser, self.client, answer.extend)
+            if self._diverted:
+                relay.divert()
+            else:
+                self._relay = relay
+        answer.extend(data)
 
 
 texts = st.binary(min_size=1, max_size=40)
 
 
-@given(st.lists(texts, max_size=12), st.lists(st.integers(1, 60), min_size=1), st.booleans())
-def test_however_it_is_cut_the_short_way_and_the_parser_hear_all_of_it_in_order(
-    pieces: list[bytes], cuts: list[int], diverted: bool
+@given(st.lists(st.lists(texts, max_size=6), max_size=5), st.lists(st.integers(1, 120), min_size=1), st.booleans())
+def test_however_they_are_cut_each_answer_is_heard_whole_and_as_its_own(
+    answers: list[list[bytes]], cuts: list[int], diverted: bool
 ) -> None:
-    server = Server()
-    server.say(HEAD)
-    relay = server.relay()
-    if diverted:
-        relay.divert()
-    wire = b"".join(map(chunk, pieces)) + LAST
-    number, passed = 0, 0
-    while wire:
-        cut = cuts[number % len(cuts)]
-        data, wire, number = wire[:cut], wire[cut:], number + 1
-        taken = 0 if diverted else relay.take(data)
-        passed += taken
-        if data[taken:]:
-            server.say(data[taken:])
-    assert bytes(server.heard) == b"".join(pieces)
-    assert server.ends == 1
-    assert relay.over
+    server, cut = Server(diverted=diverted), itertools.cycle(cuts)
+    for pieces in answers:
+        server.ask()
+        wire = HEAD + b"".join(map(chunk, pieces)) + LAST
+        while wire:
+            size = next(cut)
+            server.say(wire[:size])
+            wire = wire[size:]
+    assert [bytes(answer) for answer in server.answers] == [b"".join(pieces) for pieces in answers]
+    assert server.ends == len(answers)
 
 
-def test_whole_chunks_do_not_reach_the_parser() -> None:
-    server = Server()
-    server.say(HEAD)
-    server.relay().divert()
-    server.say(chunk(b"0123456789", "04X"))
-    assert bytes(server.passed) == chunk(b"0123456789", "04X")
-    assert bytes(server.heard) == b"0123456789"
+@pytest.mark.parametrize("diverted", [False, True])
+def test_whole_chunks_do_not_reach_the_parser_in_any_answer(diverted: bool) -> None:
+    server = Server(diverted=diverted)
+    for whole in (False, True, False):
+        server.ask()
+        pieces = [HEAD, chunk(b"first"), chunk(b"0123456789", "04X"), LAST]
+        for piece in [b"".join(pieces)] if whole else pieces:
+            server.say(piece)
+    assert bytes(server.passed) == chunk(b"0123456789", "04X") * 2
+    assert server.answers == [b"first0123456789"] * 3
 
 
-def test_an_answers_relay_takes_nothing_of_the_next_answer() -> None:
-    server = Server()
-    server.say(HEAD)
-    relay = server.relay()
-    relay.divert()
-    server.say(chunk(b"first") + LAST)
-    server.ask()
-    server.say(HEAD)
-    server.say(chunk(b"second"))
-    assert bytes(server.passed) == chunk(b"first")
-    assert bytes(server.heard) == b"firstsecond"
-
-
-@pytest.mark.parametrize("head", [b"HTTP/1.1 200 OK\r\nContent-Length: 8\r\n\r\n", b"HTTP/1.1 200 OK\r\n\r\n"])
+@pytest.mark.parametrize("head", [b"HTTP/1.1 200 OK\r\nContent-Length: 16\r\n\r\n", b"HTTP/1.1 200 OK\r\n\r\n"])
 def test_bodies_without_chunks_go_the_long_way(head: bytes) -> None:
-    server = Server()
-    server.say(head)
-    assert server.relay().take(chunk(b"one")) == 0
+    server = Server(diverted=False)
+    server.ask()
+    for piece in (head, chunk(b"one"), chunk(b"two")):
+        server.say(piece)
+    assert server.answers == [chunk(b"one") + chunk(b"two")]
+    assert not server.passed
 
 
 def test_part_of_a_chunk_in_the_parser_keeps_what_follows_from_the_short_way() -> None:
-    server = Server()
-    server.say(HEAD)
-    relay = server.relay()
-    for part in (b"5", b"\r\n", b"fi", b"rst", b"\r"):
-        assert relay.take(part) == 0
-        server.say(part)
-        assert relay.take(chunk(b"x")) == 0
-    server.say(b"\n")
-    assert relay.take(chunk(b"second")) == len(chunk(b"second"))
-    assert bytes(server.heard) == b"firstsecond"
+    server = Server(diverted=False)
+    server.ask()
+    for piece in (HEAD, chunk(b"1"), b"5\r\nfi", b"rst\r", b"\n", chunk(b"2")):
+        server.say(piece)
+    assert bytes(server.passed) == chunk(b"2")
+    assert server.answers == [b"1first2"]
