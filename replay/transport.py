@@ -21,6 +21,7 @@ from replay.http1 import head_lines, request_head
 from wire.usage import Usage
 
 _ERROR_BODY_LIMIT: Final = 1 << 16
+_ABOUT_KEYS: Final = frozenset((401, 403, 407))  # a server's words may hold the key it was given, or a part of it
 
 
 @dataclass(slots=True)
@@ -57,7 +58,8 @@ class _Exchange:
         """What was heard goes into the outcome; an answer that is not whole says nothing about its ending."""
         outcome, answer = self.outcome, self.answer
         if outcome.status is not None and outcome.status != 200:
-            outcome.detail = error_message(bytes(self.refusal))
+            about_keys = outcome.status in _ABOUT_KEYS
+            outcome.detail = "it wants another key (--header)" if about_keys else error_message(bytes(self.refusal))
             outcome.error = error_class(outcome.status, outcome.detail)
             return
         if whole:

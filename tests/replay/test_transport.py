@@ -86,6 +86,16 @@ async def test_refusal_has_a_class_and_the_servers_words(status: int, message: s
     assert outcome.end_us is not None
 
 
+@pytest.mark.parametrize("status", [401, 403])
+async def test_words_about_a_key_are_not_repeated(status: int) -> None:
+    async def refuse(_s: Server, _r: web.Request, _b: dict[str, Any]) -> web.StreamResponse:
+        return refusal(status, "Incorrect API key provided: sk-canary")
+
+    outcome = await one(refuse)
+    assert (outcome.status, outcome.error) == (status, "http_4xx")
+    assert "canary" not in outcome.detail
+
+
 async def test_server_that_never_answers_is_a_timeout() -> None:
     outcome = await one(hang, timeout_s=0.2)
     assert (outcome.error, outcome.status) == ("timeout", None)
