@@ -2,26 +2,42 @@
 
 A handler owns a client's socket and those to the servers it was sent to. Between plain sockets, a streamed answer's
 pieces are taken here, as they come off the socket (`proxy.relay`); where one side speaks TLS inside mitmproxy, behind
-its decryption.
+its decryption. Two things that mitmproxy does at every hook are left out, since they delay an answer's first byte: it
+asks all addons by name whether they have the hook, and then once more for an "update" that nobody here listens to; and
+it lets the event loop read and write elsewhere before a hook's end is heard of.
 """
 
 from __future__ import annotations
 
-import asyncio
-from collections.abc import Callable, Iterator
+from asyncio import StreamReader, StreamWriter
+from collections import deque
+from collections.abc import Awaitable, Callable, Iterator, Sequence
 
 from mitmproxy import connection, http
-from mitmproxy.proxy import events
+from mitmproxy.addonmanager import safecall
+from mitmproxy.master import Master
+from mitmproxy.proxy import commands, events
 from mitmproxy.proxy.context import Context
 from mitmproxy.proxy.layers.http import HttpLayer
 from mitmproxy.proxy.layers.http._http1 import Http1Client
 from mitmproxy.proxy.mode_servers import ProxyConnectionHandler
+from mitmproxy.proxy.mode_specs import ProxyMode
 
 from proxy.relay import Relay
 
+ListenersTo = Callable[[str], Sequence[Callable[..., object]]]  # a hook, by its name
+
 
 class ClientHandler(ProxyConnectionHandler):
-    _relay: Relay | None = None
+    """`listeners` are called in order; what one raises is logged, and the next is called."""
+
+    def __init__(
+        self, master: Master, reader: StreamReader, writer: StreamWriter, mode: ProxyMode, listeners: ListenersTo
+    ) -> None:
+        super().__init__(master, reader, writer, master.options, mode)  # type: ignore[no-untyped-call]  # typed in part
+        self._listeners = listeners
+        self._relay: Relay | None = None
+        self._completed: deque[events.HookCompleted] = deque()
 
     def shorten(self, flow: http.HTTPFlow, hear: Callable[[bytes], object]) -> None:
         """Gives the answer in flight the short way from its next piece on; call it while the first passes."""
@@ -45,18 +61,40 @@ class ClientHandler(ProxyConnectionHandler):
         """Whether it was the server that ended an upgraded connection; mitmproxy closes both before it says so."""
         heard = self.transports.get(server)
         reader = heard.reader if heard else None
-        return isinstance(reader, asyncio.StreamReader) and (reader.at_eof() or reader.exception() is not None)
+        return isinstance(reader, StreamReader) and (reader.at_eof() or reader.exception() is not None)
+
+    async def handle_hook(self, hook: commands.StartHook) -> None:
+        with self.timeout_watchdog.disarm():
+            for listener in self._listeners(hook.name):
+                with safecall():
+                    waits = listener(*hook.args())
+                    if isinstance(waits, Awaitable):
+                        await waits
+
+    async def hook_task(self, hook: commands.StartHook) -> None:
+        """Begins in the middle of the event that asked for the hook, and has mostly ended before that event has."""
+        await self.handle_hook(hook)
+        if not hook.blocking:
+            return
+        self._completed.append(events.HookCompleted(hook))
+        if not self._server_event_lock.locked():
+            await self._complete()
 
     async def server_event(self, event: events.Event) -> None:
         relay = self._relay
-        if relay is None or not isinstance(event, events.DataReceived) or event.connection is not relay.server:
-            await super().server_event(event)
-            return
-        taken = self._pass_on(relay, event.data)
-        if taken < len(event.data):
-            await super().server_event(events.DataReceived(event.connection, event.data[taken:]))
-            if relay.over:
-                self._relay = None
+        if relay and isinstance(event, events.DataReceived) and event.connection is relay.server:
+            taken = self._pass_on(relay, event.data)
+            if taken == len(event.data):
+                return
+            event = events.DataReceived(event.connection, event.data[taken:])
+        await super().server_event(event)
+        await self._complete()
+        if self._relay and self._relay.over:
+            self._relay = None
+
+    async def _complete(self) -> None:
+        while self._completed:
+            await super().server_event(self._completed.popleft())
 
     def _pass_on(self, relay: Relay, data: bytes) -> int:
         client = self.transports.get(self.client)

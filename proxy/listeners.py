@@ -17,11 +17,12 @@ import logging
 import os
 import socket
 import ssl
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Final, Literal
 
 from mitmproxy import certs, connection, http, options, tls
+from mitmproxy.addonmanager import traverse
 from mitmproxy.addons import block, core, disable_h2c, next_layer, proxyserver, tlsconfig
 from mitmproxy.log import LegacyLogEvents
 from mitmproxy.master import Master
@@ -97,6 +98,7 @@ class Listeners:
         self._forward = forward
         self._ca_folder = ca_folder
         self._accepting: list[asyncio.Server] = []
+        self._hooked: dict[str, list[Callable[..., object]]] = {}  # by hook, of all addons
         self._hooks = hooks
         hooks.handler_of = self._handler_of
         self._idle_limit_s = idle_limit_s
@@ -163,6 +165,13 @@ class Listeners:
         )
         return master
 
+    def _listeners_to(self, hook: str) -> Sequence[Callable[..., object]]:
+        found = self._hooked.get(hook)
+        if found is None:
+            addons = traverse(self._master.addons.chain)  # type: ignore[no-untyped-call]
+            found = self._hooked[hook] = [getattr(addon, hook) for addon in addons if hasattr(addon, hook)]
+        return found
+
     def _handler_of(self, client: connection.Client) -> ClientHandler | None:
         handler = self._server.connections.get(client.id)
         return handler if isinstance(handler, ClientHandler) else None
@@ -173,8 +182,7 @@ class Listeners:
         loop = asyncio.get_running_loop()
 
         async def handle(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-            given = self._master, reader, writer, self._master.options, instance.mode
-            handler = ClientHandler(*given)  # type: ignore[no-untyped-call]
+            handler = ClientHandler(self._master, reader, writer, instance.mode, self._listeners_to)
             handler.layer = instance.make_top_layer(handler.layer.context)
             with self._server.register_connection(handler.client.id, handler):
                 await handler.handle_client()

@@ -13,6 +13,7 @@ import h2.connection
 import h2.events
 import pytest
 
+from proxy.gate import Gate
 from tests.proxy.certificates import make_authority, server_context
 from tests.proxy.conftest import Record, Recording
 from tests.proxy.loopback import (
@@ -190,6 +191,22 @@ def test_a_client_that_leaves_in_the_middle_ends_the_exchange(recording: Recordi
     response = recording.only_exchange().response
     assert response is not None
     assert (response.end, response.body) == ("client_abort", EVENT + b"0123456789")
+
+
+def test_a_listener_that_fails_keeps_no_other_from_the_hook(
+    recording: Recording, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The gate's turn comes before that of the addon which hears."""
+
+    def fail(_self: Gate, _client: object) -> None:
+        raise RuntimeError
+
+    monkeypatch.setattr(Gate, "client_disconnected", fail)
+    with Client(recording.url) as client:
+        client.send(b"POST /v1/messages HTTP/1.1\r\nHost: localhost\r\nContent-Length: 10\r\n\r\n01234")
+        client.socket.shutdown(socket.SHUT_WR)
+        assert client.read_all() == b""
+    assert recording.only_exchange().end == "client_abort"
 
 
 def connected(recording: Recording) -> Client:
