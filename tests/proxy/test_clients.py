@@ -30,6 +30,7 @@ from tests.proxy.loopback import (
 
 # A size as mitmproxy would never write it: who gets it as it is got it past mitmproxy's layers.
 ODD = b"00A\r\n0123456789\r\n"
+HALF = b"POST /v1/messages HTTP/1.1\r\nHost: localhost\r\nContent-Length: 10\r\n\r\n01234"  # of a request
 WHOLE = SSE_HEAD + chunked(EVENT) + ODD + b"0\r\n\r\n"
 
 
@@ -203,7 +204,7 @@ def test_a_listener_that_fails_keeps_no_other_from_the_hook(
 
     monkeypatch.setattr(Gate, "client_disconnected", fail)
     with Client(recording.url) as client:
-        client.send(b"POST /v1/messages HTTP/1.1\r\nHost: localhost\r\nContent-Length: 10\r\n\r\n01234")
+        client.send(HALF)
         client.socket.shutdown(socket.SHUT_WR)
         assert client.read_all() == b""
     assert recording.only_exchange().end == "client_abort"
@@ -232,7 +233,7 @@ def test_a_body_is_passed_on_while_it_comes_where_the_server_is_known_to_be_ther
     with connected(recording) as client:
         begun = threading.Event()
         recording.upstream.on_body = lambda _connection: begun.set()
-        client.send(b"POST /v1/messages HTTP/1.1\r\nHost: localhost\r\nContent-Length: 10\r\n\r\n01234")
+        client.send(HALF)
         assert begun.wait(TIMEOUT_S)
         client.send(b"56789")
         client.response()
@@ -243,7 +244,7 @@ def test_a_body_is_passed_on_while_it_comes_where_the_server_is_known_to_be_ther
 def test_a_server_that_leaves_while_it_is_sent_a_body_is_an_upstream_reset(recording: Recording) -> None:
     with connected(recording) as client:
         recording.upstream.on_body = leave
-        client.send(b"POST /v1/messages HTTP/1.1\r\nHost: localhost\r\nContent-Length: 10\r\n\r\n01234")
+        client.send(HALF)
         assert client.read_all().startswith(b"HTTP/1.1 502 ")
     assert [e.end for e in recording.exchanges()] == ["complete", "upstream_reset"]
 
@@ -252,7 +253,7 @@ def test_an_answer_before_the_end_of_a_body_is_passed_on_and_recorded(recording:
     early = b"HTTP/1.1 413 Too Large\r\nContent-Length: 2\r\nConnection: close\r\n\r\n{}"
     with connected(recording) as client:
         recording.upstream.on_body = lambda connection: answer_and_leave(connection, early)
-        client.send(b"POST /v1/messages HTTP/1.1\r\nHost: localhost\r\nContent-Length: 10\r\n\r\n01234")
+        client.send(HALF)
         assert client.response() == (early[:-2], b"{}")
     exchange = recording.exchanges()[1]
     assert (exchange.end, exchange.request.body) == ("complete", b"01234")
@@ -264,7 +265,7 @@ def test_a_client_that_leaves_while_it_sends_a_body_is_a_client_abort(recording:
     with connected(recording) as client:
         begun = threading.Event()
         recording.upstream.on_body = lambda _connection: begun.set()
-        client.send(b"POST /v1/messages HTTP/1.1\r\nHost: localhost\r\nContent-Length: 10\r\n\r\n01234")
+        client.send(HALF)
         assert begun.wait(TIMEOUT_S)
         client.socket.shutdown(socket.SHUT_WR)
         assert client.read_all() == b""
