@@ -1,15 +1,14 @@
 """One client's connections: mitmproxy's handler of them, with what the hooks want of it besides.
 
-A handler owns a client's socket and those to the servers it was sent to. Between plain sockets, a streamed answer's
-pieces are taken here, as they come off the socket (`proxy.relay`); where one side speaks TLS inside mitmproxy, behind
-its decryption. Two things that mitmproxy does at every hook are left out, since they delay an answer's first byte: it
-asks all addons by name whether they have the hook, and then once more for an "update" that nobody here listens to; and
-it lets the event loop read and write elsewhere before a hook's end is heard of.
+A handler owns a client's socket and those to the servers it was sent to, and puts the short way of a streamed answer
+between them (`proxy.relay`). Two things that mitmproxy does at every hook are left out, since they delay an answer's
+first byte: it asks all addons by name whether they have the hook, and then once more for an "update" that nobody here
+listens to; and it lets the event loop read and write elsewhere before a hook's end is heard of.
 """
 
 from __future__ import annotations
 
-from asyncio import StreamReader, StreamWriter
+from asyncio import StreamReader, StreamWriter, Transport
 from collections import deque
 from collections.abc import Awaitable, Callable, Iterator, Sequence
 
@@ -22,8 +21,9 @@ from mitmproxy.proxy.layers.http import HttpLayer
 from mitmproxy.proxy.layers.http._http1 import Http1Client
 from mitmproxy.proxy.mode_servers import ProxyConnectionHandler
 from mitmproxy.proxy.mode_specs import ProxyMode
+from mitmproxy.proxy.server import ConnectionIO
 
-from proxy.relay import Relay
+from proxy.relay import Relay, Tap
 
 ListenersTo = Callable[[str], Sequence[Callable[..., object]]]  # a hook, by its name
 
@@ -36,7 +36,7 @@ class ClientHandler(ProxyConnectionHandler):
     ) -> None:
         super().__init__(master, reader, writer, master.options, mode)  # type: ignore[no-untyped-call]  # typed in part
         self._listeners = listeners
-        self._relay: Relay | None = None
+        self._tap: Tap | None = None
         self._completed: deque[events.HookCompleted] = deque()
 
     def shorten(self, flow: http.HTTPFlow, hear: Callable[[bytes], object]) -> None:
@@ -47,8 +47,17 @@ class ClientHandler(ProxyConnectionHandler):
         relay = Relay(parser, flow.client_conn, hear)
         if flow.server_conn.tls or flow.client_conn.tls:
             relay.divert()
-        else:
-            self._relay = relay
+            return
+        self._untap()
+        server, client = self.transports.get(flow.server_conn), self.transports.get(self.client)
+        if server and client and isinstance(server.reader, StreamReader):
+            ends = (_transport_of(server), _transport_of(client))
+            self._tap = Tap(relay, ends[0], server.reader, ends[1], self.timeout_watchdog.register_activity)
+
+    def _untap(self) -> None:
+        if self._tap:
+            self._tap.take_away()
+            self._tap = None
 
     def is_connected_to(self, address: tuple[str, int], *, tls: bool) -> bool:
         """Whether a request to this server would find a connection open."""
@@ -81,30 +90,14 @@ class ClientHandler(ProxyConnectionHandler):
             await self._complete()
 
     async def server_event(self, event: events.Event) -> None:
-        relay = self._relay
-        if relay and isinstance(event, events.DataReceived) and event.connection is relay.server:
-            taken = self._pass_on(relay, event.data)
-            if taken == len(event.data):
-                return
-            event = events.DataReceived(event.connection, event.data[taken:])
         await super().server_event(event)
         await self._complete()
-        if self._relay and self._relay.over:
-            self._relay = None
+        if self._tap and self._tap.relay.over:
+            self._untap()
 
     async def _complete(self) -> None:
         while self._completed:
             await super().server_event(self._completed.popleft())
-
-    def _pass_on(self, relay: Relay, data: bytes) -> int:
-        client = self.transports.get(self.client)
-        if client is None or client.writer is None or client.writer.is_closing():
-            return 0
-        taken = relay.take(data)
-        if taken:
-            self.timeout_watchdog.register_activity()  # type: ignore[no-untyped-call]  # mitmproxy is typed in part
-            client.writer.write(data[:taken])
-        return taken
 
     def _parser_of(self, server: connection.Connection) -> Http1Client | None:
         for layer in _http_layers(self.layer.context):
@@ -112,6 +105,12 @@ class ClientHandler(ProxyConnectionHandler):
             if isinstance(parser, Http1Client):
                 return parser
         return None
+
+
+def _transport_of(connection: ConnectionIO) -> Transport:
+    assert isinstance(connection.writer, StreamWriter)
+    assert isinstance(connection.writer.transport, Transport)
+    return connection.writer.transport
 
 
 def _http_layers(context: Context) -> Iterator[HttpLayer]:
