@@ -93,7 +93,7 @@ def facts_of(request: dict[str, Any]) -> RequestFacts:
 
 def telling(history: Sequence[Any]) -> tuple[Any, ...]:
     """Those messages or items of a request's history that facts rest on; all others may be left out."""
-    newest = max((at for at, one in enumerate(history) if _role(one) == _USER), default=-1)
+    newest = next((at for at in reversed(range(len(history))) if _role(history[at]) == _USER), -1)
     return tuple(one for at, one in enumerate(history) if at == newest or _is_told_of(one))
 
 

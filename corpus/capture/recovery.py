@@ -14,7 +14,7 @@ from typing import Final
 
 import zstandard
 
-from corpus.capture.repeats import SLOTS, take
+from corpus.capture.repeats import Slots, take
 from corpus.capture.segment import (
     FRAME_END,
     KINDS,
@@ -114,7 +114,7 @@ class _Decoding:
         self.end = at
         self._data = data
         self._bodies = bodies
-        self._slots = [b""] * SLOTS
+        self._slots = Slots()
         # Position in the decoded frame where a block begins -> offset of that block in `data`.
         self._starts: list[int] = []
         self._offsets: list[int] = []
@@ -163,10 +163,10 @@ class _Decoding:
     def _repeated(self, stored: memoryview) -> bytes:
         """Takes its slot before its checksum is known: behind a bad one nothing more of the frame is read."""
         try:
-            slot, body = take(stored, self._slots)
+            slot, body = take(stored, self._slots.bodies)
         except ValueError as error:
             raise _RecordError(f"a repeated body that cannot be put together: {error}") from None
-        self._slots[slot] = body
+        self._slots.put(slot, body)
         return body
 
     def _fail(self, position: int, problem: str) -> None:

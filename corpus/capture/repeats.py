@@ -2,10 +2,10 @@
 
     stored body = slot it takes, slot it copies, number of copies, (at, of, length) of each, bytes that no copy covers
 
-Each frame begins with empty slots; whoever writes and whoever reads keeps in them the last body of a few conversations.
-A stored body is put together from its own bytes and copies out of the body in a slot, and then takes the same slot, or
-another when it begins a conversation. So only what a turn adds goes through the compressor, though a hint, a cache mark
-or a list of tools changed on the way.
+Each frame begins with empty slots; whoever writes and whoever reads keeps in them the last body of a few conversations,
+and drops the longest unused ones when they are too much together. A stored body is put together from its own bytes and
+copies out of the body in a slot, and then takes the same slot, or another when it begins a conversation. So only what a
+turn adds goes through the compressor, though a hint, a cache mark or a list of tools changed on the way.
 
 Which slot fits is found out by comparing, as nothing else tells conversations apart so surely, and comparing costs a
 tenth of compressing. A poor choice costs bytes and never content: copies are of what was found to be the same.
@@ -18,10 +18,11 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-SLOTS: Final = 4  # conversations at a time: a main agent and its sub-agents
+SLOTS: Final = 16  # conversations at a time: a main agent and its sub-agents
 MAX_COPIES: Final = 16
 WORTH_BYTES: Final = 32 * 1024  # shorter bodies are compressed whole in a tenth of a millisecond
-MOST_BYTES: Final = 8 << 20  # longer ones are not kept; what a session's slots hold comes on top of its compressor
+MOST_BYTES: Final = 8 << 20  # longer ones are not kept
+MOST_HELD_BYTES: Final = 32 << 20  # by all slots together
 
 _LEAST_BYTES: Final = 64  # a copy takes 24 itself
 _STEP_BYTES: Final = 64 * 1024
@@ -44,32 +45,56 @@ class Copy:
     length: int
 
 
+class Slots:
+    """Of one frame: what whoever writes it and whoever reads it do alike with each body."""
+
+    def __init__(self) -> None:
+        self.bodies: list[bytes] = [b""] * SLOTS
+        self.unused = list(range(SLOTS))  # longest unused first
+        self.held_bytes = 0
+
+    def put(self, slot: int, body: bytes) -> None:
+        self._replace(slot, body)
+        self.unused.remove(slot)
+        self.unused.append(slot)
+        for each in self.unused:
+            if self.held_bytes <= MOST_HELD_BYTES:
+                break
+            self._replace(each, b"")
+
+    def _replace(self, slot: int, body: bytes) -> None:
+        self.held_bytes += len(body) - len(self.bodies[slot])
+        self.bodies[slot] = body
+
+
 class Shelf:
     """The slots of a frame, as whoever writes it fills them."""
 
     def __init__(self) -> None:
-        self._bodies: list[bytes] = [b""] * SLOTS
-        self._unused = list(range(SLOTS))  # longest unused first
+        self._slots = Slots()
+
+    @property
+    def held_bytes(self) -> int:
+        return self._slots.held_bytes
 
     def put(self, body: bytes) -> list[bytes] | None:
         """The pieces of the stored body; None when it is better stored as it is, and no slot changes."""
         if not WORTH_BYTES <= len(body) <= MOST_BYTES:
             return None
+        slots = self._slots
         source, copies = self._choose(body)
-        goes_on = _covered(copies) > len(self._bodies[source]) * 7 // 8
-        slot = source if goes_on else self._unused[0]
-        self._bodies[slot] = body
-        self._unused.remove(slot)
-        self._unused.append(slot)
+        goes_on = _covered(copies) > len(slots.bodies[source]) * 7 // 8
+        slot = source if goes_on else slots.unused[0]
+        slots.put(slot, body)
         table = b"".join(_COPY.pack(copy.at, copy.of, copy.length) for copy in copies)
         return [_HEAD.pack(slot, source, len(copies)) + table, *_own_pieces(body, copies)]
 
     def _choose(self, body: bytes) -> tuple[int, list[Copy]]:
         """The slot that most of the body lies in, else the longest unused one and no copies."""
-        best: tuple[int, list[Copy]] = (self._unused[0], [])
+        best: tuple[int, list[Copy]] = (self._slots.unused[0], [])
         most = len(body) // 2
         for slot in self._likely_first(body):
-            copies = find_copies(self._bodies[slot], body)
+            copies = find_copies(self._slots.bodies[slot], body)
             if _covered(copies) > most:
                 best, most = (slot, copies), _covered(copies)
             if most > len(body) * 7 // 8:
@@ -77,8 +102,10 @@ class Shelf:
         return best
 
     def _likely_first(self, body: bytes) -> list[int]:
-        likely = [slot for slot in self._unused if _looks_alike(self._bodies[slot], body)]
-        return [*reversed(likely), *(slot for slot in reversed(self._unused) if slot not in likely)]
+        bodies = self._slots.bodies
+        latest = [slot for slot in reversed(self._slots.unused) if bodies[slot]]
+        likely = [slot for slot in latest if _looks_alike(bodies[slot], body)]
+        return likely + [slot for slot in latest if slot not in likely]
 
 
 def take(stored: memoryview, bodies: list[bytes]) -> tuple[int, bytes]:

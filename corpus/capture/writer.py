@@ -2,8 +2,9 @@
 
 Every record reaches the kernel whole before the call returns, so a killed recorder loses at most the record in flight;
 `sync` is what a power cut asks for, and when to call it is the caller's choice. A failed write is cut off again: the
-frame ends before it and the next record opens a new one. Open files cost memory (a compressor each, some MB), so idle
-ones are released, and the longest unused one when too many are open; they are reopened when needed.
+frame ends before it and the next record opens a new one. Open files cost memory (a compressor and what it compares
+with, some MB each), so idle ones are released, and the longest unused ones when all together hold too much; they are
+reopened when needed, and begin anew.
 
 One instance belongs to one thread; several workers and runs may write into one directory. It has no clock: the
 times are those of the records.
@@ -24,8 +25,9 @@ from corpus.capture.meta import dump_gap, dump_request, dump_response
 from corpus.capture.segment import FRAME_END, FrameEncoder, Marker, Record
 from corpus.exchange import GapRecord, RequestRecord, ResponseRecord
 
-IDLE_US: Final = 60_000_000
-OPEN_FILES: Final = 32  # measured: 10 MB each at window 2^23, once 8 MB went through
+IDLE_US: Final = 300_000_000  # tools and people take minutes; as long as providers keep a prompt
+HELD_BYTES: Final = 512 << 20  # a session that sends 600 KB holds 2 MB: more than 200 of them
+OPEN_FILES: Final = 256  # a process may often have 1024, and connections need two each
 
 
 class CaptureWriter:
@@ -42,6 +44,7 @@ class CaptureWriter:
         self._run = secrets.token_hex(6)
         self._nonce = secrets.token_bytes(8)
         self._open: OrderedDict[str | None, _Segment] = OrderedDict()  # longest unused first
+        self._held_bytes = 0  # by those that are open
         self._directory_changed = True
         segment_name(None, worker, self._run)  # refuses a bad name now, not at the first record
 
@@ -67,9 +70,9 @@ class CaptureWriter:
             self._directory_changed = False
 
     def release_idle(self, now_us: int) -> None:
-        """Release files without a record in the last minute; `now_us` on the clock of the records."""
+        """Release files without a record for `IDLE_US`; `now_us` on the clock of the records."""
         for session_id in [key for key, segment in self._open.items() if segment.last_us + IDLE_US <= now_us]:
-            self._open.pop(session_id).release()
+            self._release(session_id)
 
     def close(self) -> None:
         """End all frames and sync; every file is closed even if one of them fails (then with its OSError)."""
@@ -80,18 +83,29 @@ class CaptureWriter:
                 stack.callback(self._open.popitem()[1].release)
 
     def _append(self, session_id: str | None, record: Record, at_us: int) -> None:
+        while self._held_bytes > HELD_BYTES:
+            self._release(next(iter(self._open)))
         segment = self._open.get(session_id) or self._open_segment(session_id)
         self._open.move_to_end(session_id)
-        segment.append(record, at_us)
+        before = segment.held_bytes
+        try:
+            segment.append(record, at_us)
+        finally:
+            self._held_bytes += segment.held_bytes - before
 
     def _open_segment(self, session_id: str | None) -> _Segment:
         while len(self._open) >= OPEN_FILES:
-            self._open.popitem(last=False)[1].release()
+            self._release(next(iter(self._open)))
         path = self._directory / segment_name(session_id, self._worker, self._run)
         segment = _Segment(path, self._nonce, session_id, self._worker)
         self._open[session_id] = segment
         self._directory_changed = True
         return segment
+
+    def _release(self, session_id: str | None) -> None:
+        segment = self._open.pop(session_id)
+        self._held_bytes -= segment.held_bytes
+        segment.release()
 
 
 class _Segment:
@@ -107,6 +121,10 @@ class _Segment:
         self._frame_open = False  # in the file, whatever became of its encoder
         self._unsynced = False
         self.last_us = 0
+
+    @property
+    def held_bytes(self) -> int:
+        return self._encoder.held_bytes if self._encoder else 0
 
     def append(self, record: Record, at_us: int) -> None:
         self.last_us = at_us

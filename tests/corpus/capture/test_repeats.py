@@ -9,6 +9,7 @@ import zstandard
 from hypothesis import example, given
 from hypothesis import strategies as st
 
+from corpus.capture import repeats
 from corpus.capture.recovery import Frame, first_records, read_frames
 from corpus.capture.repeats import (
     MAX_COPIES,
@@ -17,6 +18,7 @@ from corpus.capture.repeats import (
     WORTH_BYTES,
     Copy,
     Shelf,
+    Slots,
     find_copies,
     shared_bytes,
     take,
@@ -55,14 +57,37 @@ def test_copies_are_of_what_is_the_same(base: bytes, body: bytes) -> None:
 
 @given(st.lists(bodies(), max_size=12))
 def test_any_row_of_bodies_comes_back(row: list[bytes]) -> None:
-    shelf, slots = Shelf(), [b""] * SLOTS
+    come_back(row)
+
+
+def come_back(row: list[bytes]) -> Slots:
+    """The slots as whoever reads them fills them."""
+    shelf, slots = Shelf(), Slots()
     for body in row:
         pieces = shelf.put(body)
         if pieces is None:
             assert len(body) < WORTH_BYTES
             continue
-        slot, slots[slot] = (found := take(memoryview(b"".join(pieces)), slots))
-        assert found[1] == body
+        slot, found = take(memoryview(b"".join(pieces)), slots.bodies)
+        slots.put(slot, found)
+        assert found == body
+        assert slots.held_bytes == shelf.held_bytes == sum(map(len, slots.bodies))
+    return slots
+
+
+def test_slots_that_hold_too_much_together_drop_the_longest_unused(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(repeats, "MOST_HELD_BYTES", 130_000)
+    first, second, third = (TEXT[start : start + 40_000] for start in range(0, 120_000, 40_000))
+    assert {body for body in come_back([first, second, third]).bodies if body} == {first, second, third}
+    slots = come_back([first, second, third, first + b"more" * 5_000, second + b"more", third])
+    assert {body for body in slots.bodies if body} == {second + b"more", third}
+
+
+@given(st.lists(bodies(), max_size=12), st.integers(0, 300_000))
+def test_whoever_reads_drops_what_the_writer_dropped(row: list[bytes], most: int) -> None:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(repeats, "MOST_HELD_BYTES", most)
+        assert come_back(row).held_bytes <= max(most, *map(len, row), 0)
 
 
 @given(st.binary(max_size=400), st.lists(st.binary(max_size=90), min_size=SLOTS, max_size=SLOTS))

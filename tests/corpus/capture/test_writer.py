@@ -139,6 +139,22 @@ def test_only_so_many_files_stay_open(
     assert captures.damage == []
 
 
+def test_open_files_hold_only_so_much_memory_together(
+    tmp_path: Path, make_exchange: MakeExchange, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(writer_module, "HELD_BYTES", 8_000_000)
+    writer = CaptureWriter(tmp_path, "w0")
+    pairs = [make_exchange(number, f"s{number % 7}", body=os.urandom(700_000)) for number in range(14)]
+    for pair in pairs:
+        write(writer, pair)
+        assert writer._held_bytes == sum(segment.held_bytes for segment in writer._open.values())
+        assert writer._held_bytes <= 8_000_000 + 2_500_000  # and what the record itself brought
+    assert len(writer._open) >= 3
+    writer.close()
+    captures = open_captures(tmp_path)
+    assert [(exchange.request, exchange.response) for exchange in captures.exchanges()] == pairs
+
+
 def test_a_full_disk_raises_and_costs_only_the_record_it_hits(tmp_path: Path, make_exchange: MakeExchange) -> None:
     writer = CaptureWriter(tmp_path, "w0")
     first, second = make_exchange(1), make_exchange(2)
