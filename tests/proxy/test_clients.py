@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import select
 import socket
 import ssl
 import threading
@@ -106,6 +107,41 @@ def test_an_answer_in_one_piece_takes_nothing_of_the_next(recording: Recording, 
     response = recording.exchanges()[1].response
     assert response is not None
     assert response.body == EVENT + b"0123456789"
+
+
+def test_a_client_that_reads_late_holds_the_server_up_and_gets_all_in_order(recording: Recording) -> None:
+    held_up = threading.Event()
+    pieces = [b"%08d" % number * 2_000 for number in range(1_500)]  # 24 MB
+
+    def answer(connection: socket.socket, _request: RawRequest) -> None:
+        rest = memoryview(SSE_HEAD + b"".join(map(chunked, pieces)) + b"0\r\n\r\n")
+        while rest:
+            if not select.select([], [connection], [], 0.5)[1]:
+                held_up.set()
+                assert select.select([], [connection], [], TIMEOUT_S)[1]
+            rest = rest[connection.send(rest[:65_536]) :]
+
+    recording.upstream.answer = answer
+    with Client(recording.url) as client:
+        client.post("/v1/messages")
+        assert held_up.wait(TIMEOUT_S)
+        head, content = read_answer(client.socket)
+    assert (head, content) == (SSE_HEAD, b"".join(pieces))
+    exchange = recording.only_exchange()
+    assert exchange.response is not None
+    assert exchange.response.body == b"".join(pieces)
+    assert exchange.end == "complete"
+
+
+def read_answer(connection: socket.socket) -> tuple[bytes, bytes]:
+    """Head, and what its chunks hold."""
+    content = []
+    with connection.makefile("rb") as file:
+        head = b"".join(iter(file.readline, b"\r\n")) + b"\r\n"
+        while size := int(file.readline(), 16):
+            content.append(file.read(size))
+            assert file.readline() == b"\r\n"
+    return head, b"".join(content)
 
 
 def test_behind_tls_to_the_server_too(record: Record, secure: Upstream, steps: Steps) -> None:

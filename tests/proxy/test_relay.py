@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import asyncio
 import itertools
+from collections.abc import Sequence
+from typing import cast
 
 import pytest
 from hypothesis import given
@@ -20,7 +23,7 @@ from mitmproxy.proxy.layers.http._events import (
 )
 from mitmproxy.proxy.layers.http._http1 import Http1Client
 
-from proxy.relay import Relay, split_chunks
+from proxy.relay import Relay, Tap, split_chunks
 
 HEAD = b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n"
 LAST = b"0\r\n\r\n"
@@ -148,3 +151,138 @@ def test_part_of_a_chunk_in_the_parser_keeps_what_follows_from_the_short_way() -
         server.say(piece)
     assert bytes(server.passed) == chunk(b"2")
     assert server.answers == [b"1first2"]
+
+
+class Socket(asyncio.Transport):
+    """Of a server: `say` makes it heard. Of a client: what was `sent`, and how much of it was not taken in."""
+
+    def __init__(self, protocol: asyncio.BaseProtocol | None = None) -> None:
+        super().__init__()
+        self.sent = bytearray()
+        self.waiting_bytes = 0
+        self.closing = False
+        self._protocol = protocol
+
+    def get_protocol(self) -> asyncio.BaseProtocol:
+        assert self._protocol is not None
+        return self._protocol
+
+    def set_protocol(self, protocol: asyncio.BaseProtocol) -> None:
+        self._protocol = protocol
+
+    def say(self, data: bytes) -> None:
+        protocol = self.get_protocol()
+        assert isinstance(protocol, asyncio.Protocol)
+        protocol.data_received(data)
+
+    def write(self, data: bytes | bytearray | memoryview) -> None:
+        self.sent += data
+
+    def get_write_buffer_size(self) -> int:
+        return self.waiting_bytes
+
+    def is_closing(self) -> bool:
+        return self.closing
+
+
+class Taker:
+    """In a relay's place: takes as much of each piece as it is told to, all of it in the end."""
+
+    def __init__(self, sizes: Sequence[int] = ()) -> None:
+        self.taken: list[bytes] = []
+        self._sizes = iter(sizes)
+
+    def take(self, data: bytes) -> int:
+        size = min(next(self._sizes, len(data)), len(data))
+        self.taken += [data[:size]] if size else []
+        return size
+
+
+class Tapped:
+    """A tap between two sockets, and what mitmproxy does with a server's: read it, and pass on what was read."""
+
+    def __init__(self, taker: Taker) -> None:
+        self.client, self.passed = Socket(), 0
+        self.reader = asyncio.StreamReader()
+        self.server = Socket(asyncio.StreamReaderProtocol(self.reader))
+        self.below = self.server.get_protocol()
+        self.tap = Tap(cast("Relay", taker), self.server, self.reader, self.client, self._pass)
+
+    def _pass(self) -> None:
+        self.passed += 1
+
+    async def read(self, busy: Sequence[int]) -> None:
+        turns = iter(busy)
+        while data := await self.reader.read(50):
+            for _ in range(next(turns, 0)):
+                await asyncio.sleep(0)
+            self.client.write(data)
+            for _ in range(next(turns, 0)):
+                await asyncio.sleep(0)
+
+
+small = st.lists(st.integers(0, 3), max_size=40)
+
+
+@given(st.lists(texts, max_size=20), st.lists(st.integers(0, 60), max_size=20), small, small, small)
+def test_nothing_overtakes_what_is_on_the_long_way(
+    pieces: list[bytes], sizes: list[int], busy: list[int], gaps: list[int], unread: list[int]
+) -> None:
+    async def play() -> None:
+        tapped = Tapped(Taker(sizes))
+        reading = asyncio.ensure_future(tapped.read(busy))
+        for piece, gap, waiting in zip(pieces, [*gaps, *[0] * 20], [*unread, *[0] * 20], strict=False):
+            for _ in range(gap):
+                await asyncio.sleep(0)
+            tapped.client.waiting_bytes = waiting // 3
+            tapped.server.say(piece)
+        tapped.reader.feed_eof()
+        await reading
+        assert bytes(tapped.client.sent) == b"".join(pieces)
+
+    asyncio.run(play())
+
+
+def test_a_piece_is_passed_on_before_any_task_runs() -> None:
+    async def play() -> None:
+        taker = Taker()
+        tapped = Tapped(taker)
+        reading = asyncio.ensure_future(tapped.read(()))
+        await asyncio.sleep(0)
+        for piece in (b"one", b"two"):
+            tapped.server.say(piece)
+        assert bytes(tapped.client.sent) == b"onetwo"
+        assert (taker.taken, tapped.passed) == ([b"one", b"two"], 2)
+        tapped.tap.take_away()
+        assert tapped.server.get_protocol() is tapped.below
+        reading.cancel()
+
+    asyncio.run(play())
+
+
+@pytest.mark.parametrize("state", [{"closing": True}, {"waiting_bytes": 1}])
+def test_what_a_client_does_not_take_in_goes_the_long_way(state: dict[str, int]) -> None:
+    async def play() -> None:
+        taker = Taker()
+        tapped = Tapped(taker)
+        reading = asyncio.ensure_future(tapped.read(()))
+        await asyncio.sleep(0)
+        vars(tapped.client).update(state)
+        tapped.server.say(b"one")
+        assert not taker.taken
+        tapped.reader.feed_eof()
+        await reading
+        assert bytes(tapped.client.sent) == b"one"
+
+    asyncio.run(play())
+
+
+def test_what_else_a_server_does_is_heard_below() -> None:
+    async def play() -> None:
+        tapped = Tapped(Taker())
+        assert tapped.tap.eof_received()
+        assert tapped.reader.at_eof()
+        tapped.tap.connection_lost(ConnectionResetError())
+        assert isinstance(tapped.reader.exception(), ConnectionResetError)
+
+    asyncio.run(play())
