@@ -42,6 +42,9 @@ def hub(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[FakeHub]:
         monkeypatch.setattr(huggingface_hub.constants, "HUGGINGFACE_CO_URL_TEMPLATE", template)
         monkeypatch.setattr(huggingface_hub.constants, "HF_HUB_CACHE", str(tmp_path / "hf"))
         monkeypatch.setattr(huggingface_hub.constants, "HF_HUB_DISABLE_XET", True)
+        # Else it asks the hub, once a day and before the first call, which agents there are.
+        monkeypatch.setattr(huggingface_hub.constants, "HF_HUB_DISABLE_TELEMETRY", True)
+        monkeypatch.setenv("HF_HUB_DISABLE_TELEMETRY", "1")
         monkeypatch.setattr(datasets.config, "HF_ENDPOINT", running.url)
         monkeypatch.setattr(datasets.config, "HF_DATASETS_CACHE", tmp_path / "datasets")
         yield running
