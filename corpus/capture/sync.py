@@ -1,8 +1,8 @@
 """Copying captures from many recorders into one place, or back: finished frames only, and as often as one likes.
 
-A segment file only ever grows while it is written, and its name is unique to one run of one recorder, so many may be
-copied into one XX A file whose finished part has the size that is there already
-is left alone; one that grew, or that `prune` made smaller, takes the old one's place in one step.
+A segment file only ever grows while it is written, and its name is unique to one run of one recorder, so those of many
+may be copied into one place. A file whose finished part has the size that is there already is left alone; one that
+grew, or that `prune` made smaller, takes the old one's place in one step.
 """
 
 from __future__ import annotations
