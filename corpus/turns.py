@@ -2,9 +2,8 @@
 
 A turn names the exchange it goes on from (`RequestRecord.previous`, or else the response's id in its body); the whole
 request is that one's whole input, what it put out, then the turn's own input, as the same conversation over HTTP would
-have sent it. Items that the provider
-put out stand here as it said them, where a client over HTTP would repeat them with changes that mean nothing to the
-model (`wire.prompt` brings both to the same parts).
+have sent it. Items that the provider put out stand here as it said them, where a client over HTTP would repeat them
+with changes that mean nothing to the model (`wire.prompt` brings both to the same parts).
 """
 
 from __future__ import annotations
