@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import resource
 import secrets
 from collections import OrderedDict
 from pathlib import Path
@@ -27,7 +28,7 @@ from corpus.exchange import GapRecord, RequestRecord, ResponseRecord
 
 IDLE_US: Final = 300_000_000  # tools and people take minutes; as long as providers keep a prompt
 HELD_BYTES: Final = 512 << 20  # a session that sends 600 KB holds 2 MB: more than 200 of them
-OPEN_FILES: Final = 256  # a process may often have 1024, and connections need two each
+OPEN_FILES: Final = 256  # at most a quarter of what the process may have: connections need two each
 
 
 class CaptureWriter:
@@ -94,7 +95,7 @@ class CaptureWriter:
             self._held_bytes += segment.held_bytes - before
 
     def _open_segment(self, session_id: str | None) -> _Segment:
-        while len(self._open) >= OPEN_FILES:
+        while len(self._open) >= _most_files():
             self._release(next(iter(self._open)))
         path = self._directory / segment_name(session_id, self._worker, self._run)
         segment = _Segment(path, self._nonce, session_id, self._worker)
@@ -106,6 +107,11 @@ class CaptureWriter:
         segment = self._open.pop(session_id)
         self._held_bytes -= segment.held_bytes
         segment.release()
+
+
+def _most_files() -> int:
+    allowed, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
+    return OPEN_FILES if allowed == resource.RLIM_INFINITY else max(1, min(OPEN_FILES, allowed // 4))
 
 
 class _Segment:

@@ -5,6 +5,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 SCRIPT = """
 import gc, sys
 from proxy.tuning import tune_process
@@ -15,10 +17,28 @@ print(gc.isenabled(), sys.getswitchinterval() < 0.005)
 """
 
 
-def test_collections_become_rarer_and_stay_on() -> None:
-    command = [sys.executable, "-c", SCRIPT]
+LIMITS = """
+import resource
+from proxy.tuning import tune_process
+resource.setrlimit(resource.RLIMIT_NOFILE, {limits})
+tune_process()
+print(*resource.getrlimit(resource.RLIMIT_NOFILE))
+"""
+
+
+def said(script: str) -> list[str]:
+    command = [sys.executable, "-c", script]
     done = subprocess.run(command, cwd=Path(__file__).parents[2], capture_output=True, text=True, check=True)
-    assert done.stdout.split() == ["True"] * 5
+    return done.stdout.split()
+
+
+def test_collections_become_rarer_and_stay_on() -> None:
+    assert said(SCRIPT) == ["True"] * 5
+
+
+@pytest.mark.parametrize(("limits", "then"), [((128, 900), "900"), ((900, 900), "900")])
+def test_as_many_descriptors_as_the_system_lets_it_have(limits: tuple[int, int], then: str) -> None:
+    assert said(LIMITS.format(limits=limits)) == [then, "900"]
 
 
 def test_a_recorder_inside_another_program_leaves_it_alone() -> None:

@@ -139,6 +139,18 @@ def test_only_so_many_files_stay_open(
     assert captures.damage == []
 
 
+def test_a_quarter_of_the_descriptors_is_the_most(
+    tmp_path: Path, make_exchange: MakeExchange, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("resource.getrlimit", lambda _what: (13, 4096))
+    writer = CaptureWriter(tmp_path, "w0")
+    for number in range(9):
+        write(writer, make_exchange(number, f"s{number}"))
+    assert len(writer._open) == 3
+    writer.close()
+    assert len(stored(tmp_path)) == 9
+
+
 def test_open_files_hold_only_so_much_memory_together(
     tmp_path: Path, make_exchange: MakeExchange, monkeypatch: pytest.MonkeyPatch
 ) -> None:
