@@ -1,7 +1,7 @@
 """One client's connections: mitmproxy's handler of them, with what the hooks want of it besides.
 
 A handler owns a client's socket and those to the servers it was sent to, and puts the short way of a streamed answer
-between them (`proxy.relay`). Two things that mitmproxy does at every hook are left out, since they delay an answer's
+between them (`proxy.tap`). Two things that mitmproxy does at every hook are left out, since they delay an answer's
 first byte: it asks all addons by name whether they have the hook, and then once more for an "update" that nobody here
 listens to; and it lets the event loop read and write elsewhere before a hook's end is heard of.
 """
@@ -11,6 +11,7 @@ from __future__ import annotations
 from asyncio import StreamReader, StreamWriter, Transport
 from collections import deque
 from collections.abc import Awaitable, Callable, Iterator, Sequence
+from functools import partial
 
 from mitmproxy import connection, http
 from mitmproxy.addonmanager import safecall
@@ -19,11 +20,13 @@ from mitmproxy.proxy import commands, events
 from mitmproxy.proxy.context import Context
 from mitmproxy.proxy.layers.http import HttpLayer
 from mitmproxy.proxy.layers.http._http1 import Http1Client
+from mitmproxy.proxy.layers.tls import TLSLayer
 from mitmproxy.proxy.mode_servers import ProxyConnectionHandler
 from mitmproxy.proxy.mode_specs import ProxyMode
-from mitmproxy.proxy.server import ConnectionIO
+from mitmproxy.utils.asyncio_utils import create_task
 
-from proxy.relay import Relay, Tap
+from proxy.relay import Relay
+from proxy.tap import End, Tap
 
 ListenersTo = Callable[[str], Sequence[Callable[..., object]]]  # a hook, by its name
 
@@ -44,15 +47,29 @@ class ClientHandler(ProxyConnectionHandler):
         parser = self._parser_of(flow.server_conn)
         if parser is None or not flow.request.is_http11:  # HTTP/2 has frames of its own
             return
-        relay = Relay(parser, flow.client_conn, hear)
-        if flow.server_conn.tls or flow.client_conn.tls:
-            relay.divert()
-            return
         self._untap()
-        server, client = self.transports.get(flow.server_conn), self.transports.get(self.client)
-        if server and client and isinstance(server.reader, StreamReader):
-            ends = (_transport_of(server), _transport_of(client))
-            self._tap = Tap(relay, ends[0], server.reader, ends[1], self.timeout_watchdog.register_activity)
+        server, client = self._end_of(flow.server_conn, parser.context), self._end_of(self.client, parser.context)
+        if server and client:
+            heard, hear_rest = self.timeout_watchdog.register_activity, partial(self._hear_rest, flow.server_conn)
+            self._tap = Tap(Relay(parser, hear), server, client, heard, hear_rest)
+
+    def _end_of(self, found: connection.Connection, context: Context) -> End | None:
+        """None: it has left, or its TLS session is not where it is expected."""
+        io = self.transports.get(found)
+        tls = next((layer.tls for layer in context.layers if isinstance(layer, TLSLayer) and layer.conn == found), None)
+        if io is None or not isinstance(io.reader, StreamReader) or (tls is None and found.tls):
+            return None
+        assert isinstance(io.writer, StreamWriter)
+        assert isinstance(io.writer.transport, Transport)
+        return End(io.writer.transport, io.reader, tls)
+
+    def _hear_rest(self, server: connection.Server) -> None:
+        """What lies in the server's TLS session; done with when this returns, but for the draining."""
+        create_task(self._take_rest(server), name="rest of a piece", keep_ref=True)
+
+    async def _take_rest(self, server: connection.Server) -> None:
+        await self.server_event(events.DataReceived(server, b""))
+        await self.drain_writers()  # type: ignore[no-untyped-call]  # mitmproxy is typed in part
 
     def _untap(self) -> None:
         if self._tap:
@@ -105,12 +122,6 @@ class ClientHandler(ProxyConnectionHandler):
             if isinstance(parser, Http1Client):
                 return parser
         return None
-
-
-def _transport_of(connection: ConnectionIO) -> Transport:
-    assert isinstance(connection.writer, StreamWriter)
-    assert isinstance(connection.writer.transport, Transport)
-    return connection.writer.transport
 
 
 def _http_layers(context: Context) -> Iterator[HttpLayer]:

@@ -1,27 +1,21 @@
-"""The short way of a streamed answer: whole chunks go from server to client past mitmproxy's layers, as they came.
+"""What of a streamed answer may go the short way: whole chunks, as they came, past mitmproxy's layers (`proxy.tap`).
 
 A piece of a stream passes through a dozen generators of mitmproxy's, which cost more than all the rest of it. A piece
 of nothing but whole chunks, come while mitmproxy's parser stands between two chunks, would leave that parser as it was:
 so it need not see it. An answer's first piece and its last always go the long way, and so does whatever is not plainly
 a whole chunk: a part of one, an extension, a malformed size, trailers.
 
-Between plain sockets the pieces are taken where the event loop reads them (`Tap`), before the task that reads the
-connection wakes; where one side speaks TLS inside mitmproxy, behind its decryption (`Relay.divert`).
-
-What is used of mitmproxy's, h11's and asyncio's internals is in `Relay.divert`, `Tap._pass_on` and
-`_is_between_chunks`, and tested against the pinned version range.
+What is used of mitmproxy's and h11's internals is in `Relay` and `_is_between_chunks`, and tested against the pinned
+version range.
 """
 
 from __future__ import annotations
 
-import asyncio
 import re
 from collections.abc import Callable
 from typing import Final
 
 from h11._readers import ChunkedReader
-from mitmproxy import connection
-from mitmproxy.proxy import commands, events, layer
 from mitmproxy.proxy.layers.http._http1 import Http1Client
 
 _SIZE: Final = re.compile(rb"([0-9A-Fa-f]{1,8})\r\n")
@@ -44,10 +38,9 @@ def split_chunks(data: bytes) -> tuple[int, bytes]:
 class Relay:
     """Of one answer. `hear` is given what the chunks of one read hold; it must not raise."""
 
-    def __init__(self, parser: Http1Client, client: connection.Client, hear: Callable[[bytes], object]) -> None:
+    def __init__(self, parser: Http1Client, hear: Callable[[bytes], object]) -> None:
         self._parser = parser
         self._answer = parser.response
-        self._client = client
         self._hear = hear
 
     @property
@@ -63,79 +56,6 @@ class Relay:
         if end:
             self._hear(content)
         return end
-
-    def divert(self) -> None:
-        """Takes what the parser is given, until the answer is over: for what mitmproxy decrypts or encrypts."""
-        parser = self._parser
-
-        def take_or_handle(event: events.Event) -> layer.CommandGenerator[None]:
-            if isinstance(event, events.DataReceived) and (taken := self.take(event.data)):
-                yield commands.SendData(self._client, event.data[:taken])
-                event = events.DataReceived(event.connection, event.data[taken:])
-                if not event.data:
-                    return
-            yield from Http1Client._handle_event(parser, event)  # noqa: SLF001 - what is replaced
-            if self.over and vars(parser).get("_handle_event") is take_or_handle:
-                del vars(parser)["_handle_event"]
-
-        vars(parser)["_handle_event"] = take_or_handle  # as mitmproxy's own layers do while they run
-
-
-class Tap(asyncio.Protocol):
-    """Stands before a server's `reader` until it is taken away, and lets it have what does not go to `client` at once.
-
-    Nothing may overtake what is on the long way: so pieces are taken only while all that came before has been dealt
-    with, and while the client takes in what it is sent. `on_pass` is called for each piece that is taken.
-    """
-
-    def __init__(
-        self,
-        relay: Relay,
-        server: asyncio.Transport,
-        reader: asyncio.StreamReader,
-        client: asyncio.WriteTransport,
-        on_pass: Callable[[], object],
-    ) -> None:
-        self.relay = relay
-        self._server = server
-        self._reader = reader
-        self._client = client
-        self._on_pass = on_pass
-        below = server.get_protocol()
-        assert isinstance(below, asyncio.Protocol)
-        self._below = below
-        server.set_protocol(self)
-
-    def take_away(self) -> None:
-        self._server.set_protocol(self._below)
-
-    def data_received(self, data: bytes) -> None:
-        taken = self._pass_on(data)
-        if taken < len(data):
-            self._below.data_received(data[taken:])
-
-    def _pass_on(self, data: bytes) -> int:
-        # Whoever reads the connection waits for more: it has read all there was, and dealt with it.
-        waits = self._reader._waiter is not None  # type: ignore[attr-defined]  # noqa: SLF001 - told nowhere else
-        if not waits or self._client.is_closing() or self._client.get_write_buffer_size():
-            return 0
-        taken = self.relay.take(data)
-        if taken:
-            self._on_pass()
-            self._client.write(data[:taken])
-        return taken
-
-    def eof_received(self) -> bool | None:
-        return self._below.eof_received()
-
-    def connection_lost(self, exc: Exception | None) -> None:
-        self._below.connection_lost(exc)
-
-    def pause_writing(self) -> None:
-        self._below.pause_writing()
-
-    def resume_writing(self) -> None:
-        self._below.resume_writing()
 
 
 def _is_between_chunks(reader: object) -> bool:
