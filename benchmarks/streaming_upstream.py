@@ -1,9 +1,13 @@
-"""A model API that answers every POST with a stream of events, as fast or slow as told: EVENTS GAP_SECONDS."""
+"""A model API that answers every POST with a stream of events, as fast or slow as told: EVENTS GAP_SECONDS [PEM].
+
+With a file of certificate and key it speaks TLS, as providers do.
+"""
 
 from __future__ import annotations
 
 import asyncio
 import json
+import ssl
 import sys
 
 EVENTS, GAP_S = int(sys.argv[1]), float(sys.argv[2])
@@ -49,8 +53,12 @@ async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> N
 
 
 async def main() -> None:
-    server = await asyncio.start_server(serve, "127.0.0.1", 0, limit=1 << 20, backlog=1024)
-    print(f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}", flush=True)
+    secure = None
+    if len(sys.argv) > 3:
+        secure = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+        secure.load_cert_chain(sys.argv[3])
+    server = await asyncio.start_server(serve, "127.0.0.1", 0, limit=1 << 20, backlog=1024, ssl=secure)
+    print(f"http{'s' if secure else ''}://127.0.0.1:{server.sockets[0].getsockname()[1]}", flush=True)
     await server.serve_forever()
 
 
