@@ -7,7 +7,7 @@ import select
 import socket
 import ssl
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import h2.connection
@@ -27,6 +27,7 @@ from tests.proxy.loopback import (
     Upstream,
     answer_with,
     chunked,
+    reset,
 )
 
 # A size as mitmproxy would never write it: who gets it as it is got it past mitmproxy's layers.
@@ -109,7 +110,19 @@ def test_an_answer_in_one_piece_takes_nothing_of_the_next(recording: Recording, 
     assert response.body == EVENT + b"0123456789"
 
 
-def test_a_client_that_reads_late_holds_the_server_up_and_gets_all_in_order(recording: Recording) -> None:
+@pytest.fixture(params=["plain", "tls"])
+def either(request: pytest.FixtureRequest, record: Record, secure: Upstream) -> tuple[Recording, Upstream]:
+    """A recorder, and the upstream that it goes to."""
+    if request.param == "tls":
+        return record(anthropic_upstream=secure.url.replace("127.0.0.1", "localhost")), secure
+    recording = record()
+    return recording, recording.upstream
+
+
+def test_a_client_that_reads_late_holds_the_server_up_and_gets_all_in_order(
+    either: tuple[Recording, Upstream],
+) -> None:
+    recording, upstream = either
     held_up = threading.Event()
     pieces = [b"%08d" % number * 2_000 for number in range(1_500)]  # 24 MB
 
@@ -121,7 +134,7 @@ def test_a_client_that_reads_late_holds_the_server_up_and_gets_all_in_order(reco
                 assert select.select([], [connection], [], TIMEOUT_S)[1]
             rest = rest[connection.send(rest[:65_536]) :]
 
-    recording.upstream.answer = answer
+    upstream.answer = answer
     with Client(recording.url) as client:
         client.post("/v1/messages")
         assert held_up.wait(TIMEOUT_S)
@@ -131,6 +144,39 @@ def test_a_client_that_reads_late_holds_the_server_up_and_gets_all_in_order(reco
     assert exchange.response is not None
     assert exchange.response.body == b"".join(pieces)
     assert exchange.end == "complete"
+
+
+def say_goodbye(connection: socket.socket) -> None:
+    if isinstance(connection, ssl.SSLSocket):
+        connection.settimeout(0.2)
+        with contextlib.suppress(OSError):  # no answer is waited for
+            connection.unwrap()
+    connection.close()
+
+
+@pytest.mark.parametrize("leave", [socket.socket.close, reset, say_goodbye])
+def test_a_server_that_leaves_between_two_chunks_is_an_upstream_reset(
+    either: tuple[Recording, Upstream], leave: Callable[[socket.socket], None]
+) -> None:
+    recording, upstream = either
+    begun = Steps(SSE_HEAD + chunked(EVENT), ODD)
+
+    def answer(connection: socket.socket, request: RawRequest) -> None:
+        begun(connection, request)
+        leave(connection)
+        raise ConnectionAbortedError
+
+    upstream.answer = answer
+    with Client(recording.url) as client:
+        client.post("/v1/messages")
+        client.read_until(EVENT + b"\r\n")
+        begun.next()
+        client.read_until(b"0123456789\r\n")
+        begun.next()
+        assert client.read_all() == b""
+    response = recording.only_exchange().response
+    assert response is not None
+    assert (response.end, response.body) == ("upstream_reset", EVENT + b"0123456789")
 
 
 def read_answer(connection: socket.socket) -> tuple[bytes, bytes]:
