@@ -15,8 +15,8 @@ one record. Markers let a reader go on behind damage, and the file stays an ordi
 nonce, random per run of the recorder, keeps a marker inside some body from being taken for the file's own.
 
 Level 3, window 2^23 and 64 records a frame were measured on Claude-Code-like sessions; a window below the size of a
-body is useless, a larger one costs memory for little. Long-distance matching would find next to nothing more,
-as bodies are compared, and make a session's first body cost 1.4 times as much.
+body is useless, a larger one costs memory for little. Long-distance matching would save a few per cent more, and a
+fifth with twelve agents that say the same, but make a session's first body cost 1.4 times as much.
 """
 
 from __future__ import annotations
