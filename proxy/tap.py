@@ -33,8 +33,9 @@ class End:
 
     @property
     def is_read_out(self) -> bool:
-        """Whether whoever reads it waits for more: all there was has been read and dealt with."""
-        return self.reader._waiter is not None  # type: ignore[attr-defined]  # noqa: SLF001 - told nowhere else
+        """Whether whoever reads it waits for more: all there was has been read and dealt with. Never, where no one can
+        say: then all goes the long way."""
+        return getattr(self.reader, "_waiter", None) is not None
 
     @property
     def takes_in(self) -> bool:
