@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 import asyncio
+import sys
 import tempfile
 import time
 from pathlib import Path
 from typing import Any
 
-from rig import address, growing_session, make_certificate, recorder, report, request, upstream
+from rig import ROOT, address, growing_session, recorder, report, request, upstream
+
+sys.path.insert(0, str(ROOT))
 
 from corpus.capture.reader import open_captures
+from tests.proxy.certificates import make_authority, server_files
 
 STREAMS = 200
 EVENTS, GAP_S = 250, 0.04  # ten seconds
@@ -19,11 +23,11 @@ SPREAD_S = 4.0  # over which the streams start: agents do not all ask in the sam
 
 def main() -> None:
     with tempfile.TemporaryDirectory() as folder:
-        pem, authority = make_certificate(Path(folder))
+        authority = make_authority(Path(folder))
         with upstream(EVENTS, GAP_S) as url:
             report("proxy_200_streams", "0 errors, 0 drops, under 0.6 of a core", **measure(url))
-        with upstream(EVENTS, GAP_S, pem) as url:
-            numbers = measure(url, SSL_CERT_FILE=authority) | {"ok": None}
+        with upstream(EVENTS, GAP_S, *map(str, server_files(authority.parent))) as url:
+            numbers = measure(url, SSL_CERT_FILE=str(authority)) | {"ok": None}
             report("proxy_200_streams_over_tls", "beside it: what TLS to the provider takes", **numbers)
 
 

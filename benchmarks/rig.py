@@ -10,7 +10,6 @@ import argparse
 import asyncio
 import contextlib
 import inspect
-import ipaddress
 import itertools
 import json
 import os
@@ -25,10 +24,6 @@ import venv
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
-
-from cryptography import x509
-from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat
-from mitmproxy import certs
 
 ROOT = Path(__file__).resolve().parents[1]
 PEERS = ROOT / ".peers"
@@ -74,15 +69,6 @@ def process(command: list[str], **options: object) -> Iterator[subprocess.Popen[
 def upstream(events: int, gap_s: float, *more: str) -> Iterator[str]:
     with process([sys.executable, str(HERE / "streaming_upstream.py"), str(events), str(gap_s), *more]) as child:
         yield child.stdout.readline().strip()
-
-
-def make_certificate(folder: Path) -> tuple[str, str]:
-    """Files for loopback: certificate and key of a server, and of the authority that it is trusted for."""
-    store = certs.CertStore.from_store(folder, "bench", 2048)
-    entry = store.get_cert("127.0.0.1", [x509.IPAddress(ipaddress.ip_address("127.0.0.1"))])
-    key = entry.privatekey.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption())
-    (folder / "server.pem").write_bytes(entry.cert.to_pem() + key)
-    return str(folder / "server.pem"), str(folder / "bench-ca-cert.pem")
 
 
 @contextlib.contextmanager

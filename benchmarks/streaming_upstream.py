@@ -1,6 +1,6 @@
-"""A model API that answers every POST with a stream of events, as fast or slow as told: EVENTS GAP_SECONDS [PEM].
+"""A model API that answers every POST with a stream of events, as fast or slow as told: EVENTS GAP_SECONDS.
 
-With a file of certificate and key it speaks TLS, as providers do.
+With two more arguments, files of a certificate and its key, it speaks TLS, as providers do.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ async def main() -> None:
     secure = None
     if len(sys.argv) > 3:
         secure = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-        secure.load_cert_chain(sys.argv[3])
+        secure.load_cert_chain(*sys.argv[3:])
     server = await asyncio.start_server(serve, "127.0.0.1", 0, limit=1 << 20, backlog=1024, ssl=secure)
     print(f"http{'s' if secure else ''}://127.0.0.1:{server.sockets[0].getsockname()[1]}", flush=True)
     await server.serve_forever()

@@ -51,20 +51,19 @@ class Slots:
     def __init__(self) -> None:
         self.bodies: list[bytes] = [b""] * SLOTS
         self.unused = list(range(SLOTS))  # longest unused first
-        self.held_bytes = 0
+
+    @property
+    def held_bytes(self) -> int:
+        return sum(map(len, self.bodies))
 
     def put(self, slot: int, body: bytes) -> None:
-        self._replace(slot, body)
+        self.bodies[slot] = body
         self.unused.remove(slot)
         self.unused.append(slot)
         for each in self.unused:
             if self.held_bytes <= MOST_HELD_BYTES:
                 break
-            self._replace(each, b"")
-
-    def _replace(self, slot: int, body: bytes) -> None:
-        self.held_bytes += len(body) - len(self.bodies[slot])
-        self.bodies[slot] = body
+            self.bodies[each] = b""
 
 
 class Shelf:

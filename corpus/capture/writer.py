@@ -45,7 +45,7 @@ class CaptureWriter:
         self._run = secrets.token_hex(6)
         self._nonce = secrets.token_bytes(8)
         self._open: OrderedDict[str | None, _Segment] = OrderedDict()  # longest unused first
-        self._held_bytes = 0  # by those that are open
+        self._held_bytes = 0  # by those that are open; kept, so that no record takes a walk over all of them
         self._directory_changed = True
         segment_name(None, worker, self._run)  # refuses a bad name now, not at the first record
 
